@@ -1,0 +1,80 @@
+# drivesim. `make` builds build/sim; `make help` lists the rest.
+# V=release (default) debug asan tsan cov fuzz chooses a variant, BUILD another folder, EXTRA_CFLAGS adds flags.
+V      ?= release
+BUILD  ?= build
+OBJ    := $(BUILD)/$(V)
+CC     ?= gcc
+
+WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wwrite-strings \
+          -Wformat=2 -Wvla -Wundef
+OPT_release := -O2 -g
+OPT_debug   := -O0 -g3
+OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+OPT_tsan    := -O1 -g -fsanitize=thread
+OPT_cov     := -O0 -g --coverage
+OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
+ifeq ($(V),fuzz)
+CC     := clang
+endif
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+
+CPPFLAGS := -Isrc -I. -D_GNU_SOURCE -I/usr/include/postgresql
+CFLAGS   := -std=gnu11 $(WARN) $(OPT_$(V)) -pthread $(EXTRA_CFLAGS)
+LDFLAGS  := $(filter -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS)) -pthread
+# libs3 statically: its shared object drags a second, GnuTLS libcurl into the process.
+LIBS     := -l:libs3.a -lcurl -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lm
+
+LAYERS   := base net store drive server seed sim checks
+dir_of    = $(firstword $(wildcard src/$(1) $(1)))
+src_of    = $(filter-out sim/main.c,$(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
+obj_of    = $(patsubst %,$(OBJ)/%.o,$(basename $(call src_of,$(1))))
+ARCHIVES := $(foreach l,$(LAYERS),$(OBJ)/lib$(l).a)
+UNIT     := $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
+
+all: $(BUILD)/sim
+
+$(BUILD)/sim: $(OBJ)/sim.bin
+	@ln -sfn $(V)/sim.bin $@
+$(OBJ)/sim.bin: $(OBJ)/sim/main.o $(ARCHIVES) $(OBJ)/flags
+	$(CC) $(LDFLAGS) -o $@ $(OBJ)/sim/main.o -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS)
+
+define archive_rule
+$(OBJ)/lib$(1).a: $(call obj_of,$(1)) $(OBJ)/flags
+	@rm -f $$@
+	@ar rcs $$@ $(call obj_of,$(1))
+endef
+$(foreach l,$(LAYERS),$(eval $(call archive_rule,$(l))))
+
+$(OBJ)/%.o: %.c $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+$(OBJ)/%.o: %.S $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+# The version stands in one object only, so that a commit does not rebuild the rest.
+$(OBJ)/version: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION)' | cmp -s - $@ || echo '$(VERSION)' > $@
+$(OBJ)/src/base/version.o: CPPFLAGS += -DDRIVESIM_VERSION='"$(VERSION)"'
+$(OBJ)/src/base/version.o: $(OBJ)/version
+
+# Rebuilds everything when the flags change.
+FLAGS_TEXT := $(CC) -Isrc -I. $(CFLAGS) $(LIBS)
+$(OBJ)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' > $@
+
+$(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS) -lcmocka
+
+unit: $(UNIT)
+	@for t in $(UNIT); do $$t || exit 1; done
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all unit clean FORCE
+FORCE:
+-include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

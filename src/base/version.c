@@ -1,0 +1,2 @@
+#include "base/version.h"
+const char drivesim_version[] = DRIVESIM_VERSION;

@@ -1,0 +1,38 @@
+#ifndef STORE_PG_H
+#define STORE_PG_H
+/* PostgreSQL by libpq without blocking: a call suspends the coroutine (or runs the loop). A pool hands out connections first come first
+ * served and replaces broken ones. Text results. The owner of libpq-fe.h. Layer 1; one loop's thread. */
+#include "base/buf.h"
+#include "net/coro.h"
+
+struct pg_pool;
+struct pg;                                           /* one connection, borrowed from a pool */
+struct pg_result;
+/* Connects lazily; url as libpq takes it. prepare: statements are prepared once a connection and reused, keyed by the text's address:
+ * pass string literals. */
+enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max, struct errinfo *ei) WARN_UNUSED;
+void pg_pool_free(struct pg_pool **p);
+MAY_YIELD enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei) WARN_UNUSED;
+void pg_give(struct pg **c);                         /* rolls back what is still open */
+/* params: text, NULL is SQL NULL. out may be NULL. SQLSTATE lands in ei; a lost connection is ERR_DB_GONE. */
+MAY_YIELD enum err pg_query(struct pg *c, const char *sql, int n, const char *const *params, struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
+/* pg_take, pg_query, pg_give: a statement that is its own transaction. A lost connection is retried once when the statement never left. */
+MAY_YIELD enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
+/* Several statements in one text, no parameters, results dropped: schema files, BEGIN/ROLLBACK. */
+MAY_YIELD enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei) WARN_UNUSED;
+/* Row by row in bounded memory (single-row mode). fn returns false to stop early (the query is cancelled). */
+MAY_YIELD enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params,
+                           bool (*fn)(void *arg, const struct pg_result *row), void *arg, struct errinfo *ei) WARN_UNUSED;
+int pg_rows(const struct pg_result *r);
+int pg_affected(const struct pg_result *r);
+bool pg_is_null(const struct pg_result *r, int row, int col);
+const char *pg_str(const struct pg_result *r, int row, int col);        /* "" for NULL */
+int64_t pg_i64(const struct pg_result *r, int row, int col);            /* 0 for NULL */
+bool pg_bool(const struct pg_result *r, int row, int col);
+int pg_col(const struct pg_result *r, const char *name);                /* -1 when absent */
+void pg_result_free(struct pg_result **r);
+unsigned pg_pool_open(const struct pg_pool *p);      /* connections open now */
+unsigned pg_pool_waiting(const struct pg_pool *p);
+/* Text form of a text[] parameter; appended to out. */
+enum err pg_array(struct buf *out, const char *const *items, size_t n) WARN_UNUSED;
+#endif
