@@ -1,22 +1,51 @@
 #ifndef CHECKS_CHECK_H
 #define CHECKS_CHECK_H
-/* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently. Layer 3. */
+/* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently. What several
+ * checks look at (the tree of rows) is loaded once and lives in the context. Layer 3. */
+#include "checks/tree.h"
 #include "drive/cmd.h"
 #include "store/blob.h"
 #include "store/pg.h"
+
 struct check_ctx {
     struct cmd_ctx *cmd;
-    struct pg_pool *pg;              /* NULL: no DATABASE_URL or not reachable; why in pg_why */
+    struct pg_pool *pg; /* NULL: no DATABASE_URL or not reachable; why in pg_why */
     struct errinfo pg_why;
-    struct blob *blob;               /* NULL likewise */
+    struct tree *tree; /* NULL: could not be read; why in pg_why */
+    struct blob *blob; /* NULL likewise */
     struct errinfo blob_why;
-    const char *run_dir;             /* NULL: no ledger */
+    struct work *work;
+    const char *run_dir; /* NULL: no ledger */
+    const struct check_baseline *since;
 };
-struct check { const char *name; const char *what; MAY_YIELD enum err (*run)(struct check_ctx *c, struct check_result *r); };
-/* Helpers for the files: add a detail line (kept up to 50, counted beyond), or say that it could not run. */
+struct check {
+    const char *name;
+    const char *what; /* one line for --help */
+    MAY_YIELD void (*run)(struct check_ctx *c, struct check_result *r);
+};
+extern const struct check check_aggregates, check_storage, check_structure, check_objects, check_ledger, check_database,
+    check_server;
+
+/* What the counters stood at when the command began, so that only its own deadlocks and errors are held against it. */
+struct check_baseline {
+    bool known_pg, known_server;
+    int64_t deadlocks, server_errors;
+};
+/* Reads the counters; what can't be read stays unknown and then counts from the beginning. */
+MAY_YIELD void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out);
+MAY_YIELD enum err check_read_deadlocks(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err check_read_server_errors(struct cmd_ctx *ctx, int64_t *out, struct errinfo *ei) WARN_UNUSED;
+
+/* Helpers for the files. A detail is one wrong thing: it raises r->wrong; the first 50 are kept. */
 void check_detail(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_not_run(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is violated, ERR_ENV when one asked for by name
- * could not run. */
-MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, struct errinfo *ei) WARN_UNUSED;
+void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* NULL after saying "not run: why" in r when the rows can't be had. */
+const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
+
+/* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is
+ * violated; ERR_ENV when one that was asked for by name, or every one, could not run. since may be NULL: from the
+ * start of the counters. */
+MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir,
+                              const struct check_baseline *since, struct errinfo *ei) WARN_UNUSED;
 #endif

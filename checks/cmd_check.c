@@ -1,0 +1,35 @@
+/* `sim check`: the whole judgement on what is there now. */
+#include "checks/check.h"
+
+#include <stddef.h>
+
+struct check_conf {
+    const char *only, *run;
+};
+
+static const struct opt options[] = {
+    {"only", 0, "NAMES", OPT_STR, offsetof(struct check_conf, only), 0, 0,
+     "run these checks alone: aggregates, storage, structure, objects, ledger, database, server"},
+    {"run", 0, "DIR", OPT_STR, offsetof(struct check_conf, run), 0, 0,
+     "judge the ledger of this run folder too (a run prints its folder)"},
+    {0},
+};
+
+static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    struct check_conf *conf = arg;
+    return checks_run(ctx, conf->only, conf->run, NULL, ei);
+}
+
+const struct command cmd_check = {
+    .name = "check",
+    .summary = "prove that totals, storage use, objects and acknowledged writes are exact",
+    .usage = "sim check [--only NAMES] [--run DIR]",
+    .examples = "sim check\n"
+                "sim check --only aggregates,storage\n"
+                "sim check --run runs/20261130T101500Z-1 --json -",
+    .opts = options,
+    .conf_size = sizeof(struct check_conf),
+    .flags = CMD_NEEDS_URL,
+    .run = run,
+};

@@ -1,0 +1,180 @@
+/* Rows and objects one to one: each file's object is there with the right size, no two files share one, and the bucket
+ * holds nothing that no file names. Suspects are looked at once more before they are reported, because the bucket is
+ * read after the rows. */
+#include "base/hash.h"
+#include "base/mem.h"
+#include "checks/check.h"
+#include "drive/schema.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct walk {
+    struct tree *t;
+    uint32_t *index; /* by object key: node + 1 */
+    uint32_t mask;
+    bool sealed;
+    struct check_result *r;
+    char **orphans; /* suspects */
+    uint64_t *orphan_sizes;
+    size_t n_orphans;
+    uint64_t objects, orphans_beyond;
+};
+
+#define SUSPECTS_KEPT 10000
+
+static uint32_t *slot_of(struct walk *w, const char *key)
+{
+    uint32_t i = (uint32_t)hash_str(key) & w->mask;
+    while (w->index[i] != 0 && strcmp(w->t->nodes[w->index[i] - 1].path, key) != 0)
+        i = (i + 1) & w->mask;
+    return &w->index[i];
+}
+
+static void index_paths(struct walk *w)
+{
+    uint32_t size = 64;
+    while (size < w->t->n * 2)
+        size *= 2;
+    w->mask = size - 1;
+    w->index = mem_zalloc(size * sizeof(*w->index));
+    for (uint32_t i = 0; i < w->t->n; i++) {
+        struct tree_node *n = &w->t->nodes[i];
+        if (n->folder)
+            continue;
+        w->r->examined++;
+        if (!n->path) {
+            check_detail(w->r, "file %s (%s) names no object", n->id, n->name);
+            n->object_seen = true;
+            continue;
+        }
+        uint32_t *slot = slot_of(w, n->path);
+        if (*slot != 0)
+            check_detail(w->r, "files %s and %s share the object %s", w->t->nodes[*slot - 1].id, n->id, n->path);
+        else
+            *slot = i + 1;
+    }
+}
+
+static uint64_t expected_size(const struct walk *w, const struct tree_node *n)
+{
+    return w->sealed ? schema_sealed_size((uint64_t)n->size) : (uint64_t)n->size;
+}
+
+static bool on_object(void *arg, const char *key, const struct blob_info *info)
+{
+    struct walk *w = arg;
+    w->objects++;
+    uint32_t *slot = slot_of(w, key);
+    if (*slot != 0) {
+        struct tree_node *n = &w->t->nodes[*slot - 1];
+        n->object_seen = info->size == expected_size(w, n); /* a wrong one is looked at again below */
+    } else if (w->n_orphans == SUSPECTS_KEPT) {
+        w->orphans_beyond++;
+    } else {
+        if ((w->n_orphans & (w->n_orphans - 1)) == 0) {
+            size_t cap = w->n_orphans ? w->n_orphans * 2 : 1;
+            w->orphans = mem_realloc_array(w->orphans, cap, sizeof(*w->orphans));
+            w->orphan_sizes = mem_realloc_array(w->orphan_sizes, cap, sizeof(*w->orphan_sizes));
+        }
+        w->orphans[w->n_orphans] = mem_strdup(key);
+        w->orphan_sizes[w->n_orphans++] = info->size;
+    }
+    return true;
+}
+
+/* True when the row still names that object and size: then the suspicion was right. */
+static bool row_stands(struct check_ctx *c, const struct tree_node *n)
+{
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    bool stands = false;
+    if (pg_run(c->pg, "SELECT path, size FROM files WHERE id = $1", 1, &n->id, &res, &ei) == ERR_OK)
+        stands = pg_rows(res) == 1 && strcmp(pg_str(res, 0, 0), n->path) == 0 && pg_i64(res, 0, 1) == n->size;
+    pg_result_free(&res);
+    return stands;
+}
+
+static void judge_file(struct check_ctx *c, struct walk *w, uint32_t i)
+{
+    const struct tree_node *n = &w->t->nodes[i];
+    struct blob_info info;
+    struct errinfo ei;
+    char path[200];
+    enum err e = blob_head(c->blob, n->path, &info, &ei);
+    if (!row_stands(c, n) || (e == ERR_OK && info.size == expected_size(w, n)))
+        return; /* changed since, or was being written */
+    tree_path(w->t, i, path, sizeof(path));
+    if (e == ERR_NOTFOUND)
+        check_detail(w->r, "file %s (%s): its object %s is missing", n->id, path, n->path);
+    else if (e != ERR_OK)
+        check_detail(w->r, "file %s (%s): its object %s could not be looked at: %s", n->id, path, n->path,
+                     err_message(&ei));
+    else
+        check_detail(w->r,
+                     "file %s (%s): its object %s has %" PRIu64 " bytes, %" PRIu64 " expected for a file of %" PRId64,
+                     n->id, path, n->path, info.size, expected_size(w, n), n->size);
+}
+
+static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
+{
+    struct blob_info info;
+    struct errinfo ei;
+    struct pg_result *res = NULL;
+    const char *key = w->orphans[k];
+    bool named = pg_run(c->pg, "SELECT 1 FROM files WHERE path = $1", 1, &key, &res, &ei) == ERR_OK && pg_rows(res) > 0;
+    pg_result_free(&res);
+    if (!named && blob_head(c->blob, key, &info, &ei) != ERR_NOTFOUND)
+        check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file: the server's sweeper should remove it",
+                     key, w->orphan_sizes[k]);
+}
+
+static void judge_suspects(struct check_ctx *c, struct walk *w)
+{
+    for (uint32_t i = 0; i < w->t->n; i++)
+        if (!w->t->nodes[i].folder && !w->t->nodes[i].object_seen)
+            judge_file(c, w, i);
+    for (size_t k = 0; k < w->n_orphans; k++)
+        judge_orphan(c, w, k);
+    if (w->orphans_beyond > 0)
+        check_detail(w->r, "%" PRIu64 " more objects belong to no file", w->orphans_beyond);
+}
+
+static bool database_says_sealed(struct check_ctx *c)
+{
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    bool sealed = pg_run(c->pg, "SELECT to_jsonb(s)->>'object_format' FROM app_settings s LIMIT 1", 0, NULL, &res,
+                         &ei) == ERR_OK &&
+                  pg_rows(res) == 1 && strcmp(pg_str(res, 0, 0), "dseal1") == 0;
+    pg_result_free(&res);
+    return sealed;
+}
+
+static void run(struct check_ctx *c, struct check_result *r)
+{
+    if (!check_tree(c, r))
+        return;
+    if (!c->blob) {
+        check_not_run(r, "%s", err_message(&c->blob_why));
+        return;
+    }
+    struct walk w = {.t = c->tree, .r = r, .sealed = database_says_sealed(c)};
+    struct errinfo ei = {0};
+    for (uint32_t i = 0; i < w.t->n; i++)
+        w.t->nodes[i].object_seen = false;
+    index_paths(&w);
+    if (blob_list(c->blob, "", on_object, &w, &ei) != ERR_OK)
+        check_not_run(r, "the bucket could not be listed: %s", err_message(&ei));
+    else {
+        judge_suspects(c, &w);
+        check_summary(r, "%" PRIu64 " files, %" PRIu64 " objects, %" PRIu64 " wrong", r->examined, w.objects, r->wrong);
+    }
+    for (size_t k = 0; k < w.n_orphans; k++)
+        mem_free(w.orphans[k]);
+    mem_free(w.orphans);
+    mem_free(w.orphan_sizes);
+    mem_free(w.index);
+}
+
+const struct check check_objects = {"objects", "files and stored objects one to one, sizes right", run};

@@ -1,0 +1,168 @@
+#include "base/log.h"
+#include "base/mem.h"
+#include "checks/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DETAILS_KEPT 50
+
+static const struct check *const all_checks[] = {&check_aggregates, &check_storage,  &check_structure, &check_objects,
+                                                 &check_ledger,     &check_database, &check_server};
+
+void check_detail(struct check_result *r, const char *fmt, ...)
+{
+    r->status = CHECK_VIOLATED;
+    r->wrong++;
+    if (r->n_detail == DETAILS_KEPT)
+        return;
+    char text[600];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    struct buf shown = BUF_INIT(4096);
+    if (str_escape(&shown, sv_of(text), 500) != ERR_OK)
+        buf_reset(&shown);
+    r->detail = mem_realloc_array(r->detail, r->n_detail + 1, sizeof(*r->detail));
+    r->detail[r->n_detail++] = mem_strdup(buf_cstr(&shown));
+    buf_done(&shown);
+}
+
+static void set_summary(struct check_result *r, const char *fmt, va_list ap)
+{
+    vsnprintf(r->summary, sizeof(r->summary), fmt, ap);
+}
+
+void check_not_run(struct check_result *r, const char *fmt, ...)
+{
+    r->status = CHECK_NOT_RUN;
+    va_list ap;
+    va_start(ap, fmt);
+    set_summary(r, fmt, ap);
+    va_end(ap);
+}
+
+void check_summary(struct check_result *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    set_summary(r, fmt, ap);
+    va_end(ap);
+}
+
+const struct tree *check_tree(struct check_ctx *c, struct check_result *r)
+{
+    if (!c->tree)
+        check_not_run(r, "%s", err_message(&c->pg_why));
+    return c->tree;
+}
+
+static bool wanted(const char *only, const char *name)
+{
+    struct sv rest = sv_of(only), head;
+    if (!only)
+        return true;
+    while (sv_split(&rest, ',', &head))
+        if (sv_eq_cstr(sv_trim(head), name))
+            return true;
+    return false;
+}
+
+/* ERR_USAGE for a name in only that is no check. */
+static enum err only_valid(const char *only, struct errinfo *ei)
+{
+    struct sv rest = sv_of(only), head;
+    if (!only)
+        return ERR_OK;
+    while (sv_split(&rest, ',', &head)) {
+        head = sv_trim(head);
+        bool known = false;
+        for (size_t i = 0; i < ARRAY_LEN(all_checks); i++)
+            known = known || sv_eq_cstr(head, all_checks[i]->name);
+        if (known)
+            continue;
+        char names[200] = "";
+        for (size_t i = 0; i < ARRAY_LEN(all_checks); i++)
+            snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", all_checks[i]->name);
+        return err_set(ei, ERR_USAGE, "no check is called '" SV_FMT "'; there are %s", SV_ARG(head), names);
+    }
+    return ERR_OK;
+}
+
+static void open_database(struct check_ctx *c)
+{
+    const struct target *t = c->cmd->target;
+    if (!t->database_url) {
+        err_set(&c->pg_why, ERR_ENV, "DATABASE_URL is not set");
+        return;
+    }
+    if (pg_pool_new(&c->pg, c->cmd->loop, t->database_url, 4, &c->pg_why) != ERR_OK)
+        return;
+    if (tree_load(c->pg, &c->tree, &c->pg_why) != ERR_OK)
+        c->tree = NULL;
+}
+
+static void open_store(struct check_ctx *c)
+{
+    const struct target *t = c->cmd->target;
+    if (!target_has_s3(t)) {
+        err_set(&c->blob_why, ERR_ENV, "TMA_LOAD_S3_ENDPOINT, _BUCKET, _ACCESS_KEY and _SECRET_KEY are not all set");
+        return;
+    }
+    struct blob_conf conf = target_blob_conf(t);
+    c->work = work_new(c->cmd->loop, 8);
+    if (blob_new(&c->blob, c->cmd->loop, c->cmd->http, c->work, &conf, &c->blob_why) != ERR_OK)
+        c->blob = NULL;
+}
+
+static void close_all(struct check_ctx *c)
+{
+    tree_free(&c->tree);
+    if (c->pg)
+        pg_pool_free(&c->pg);
+    if (c->blob)
+        blob_free(&c->blob);
+    if (c->work)
+        work_free(&c->work);
+}
+
+static struct check_result *result_add(struct result *res, const char *name)
+{
+    res->checks = mem_realloc_array(res->checks, res->n_checks + 1, sizeof(*res->checks));
+    struct check_result *r = &res->checks[res->n_checks++];
+    *r = (struct check_result){.name = name, .status = CHECK_OK};
+    return r;
+}
+
+enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, const struct check_baseline *since,
+                    struct errinfo *ei)
+{
+    enum err e = only_valid(only, ei);
+    if (e != ERR_OK)
+        return e;
+    struct check_ctx c = {.cmd = ctx, .run_dir = run_dir, .since = since};
+    open_database(&c);
+    open_store(&c);
+    unsigned violated = 0, not_run = 0, ran = 0;
+    const char *missed = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {
+        if (!wanted(only, all_checks[i]->name) || *ctx->interrupts > 1)
+            continue;
+        struct check_result *r = result_add(ctx->result, all_checks[i]->name);
+        LOGD("check", "%s", r->name);
+        all_checks[i]->run(&c, r);
+        violated += r->status == CHECK_VIOLATED;
+        ran += r->status != CHECK_NOT_RUN;
+        if (r->status == CHECK_NOT_RUN) {
+            not_run++;
+            missed = r->name;
+        }
+    }
+    close_all(&c);
+    if (violated > 0)
+        return err_set(ei, ERR_CHECK, "%u of %u checks found something wrong", violated, ran);
+    if (not_run > 0 && (only || ran == 0))
+        return err_set(ei, ERR_ENV, "the check '%s' could not run", missed);
+    return ERR_OK;
+}

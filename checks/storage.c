@@ -1,0 +1,40 @@
+/* Storage use of each account = the bytes of all its files, trashed ones included; at rest nothing is reserved. */
+#include "checks/check.h"
+#include "drive/schema.h"
+
+#include <inttypes.h>
+
+static void run(struct check_ctx *c, struct check_result *r)
+{
+    const struct tree *t = check_tree(c, r);
+    if (!t)
+        return;
+    if (!(t->schema & SCHEMA_STORAGE_USED)) {
+        check_not_run(r, "not offered: users has no storage_used");
+        return;
+    }
+    int64_t total = 0;
+    for (uint32_t i = 0; i < t->n_accounts; i++) {
+        const struct tree_account *a = &t->accounts[i];
+        r->examined++;
+        total += a->sum_size;
+        if (a->used != a->sum_size)
+            check_detail(r,
+                         "account %s (%s): storage_used is %" PRId64 ", its %" PRIu32 " files add up to %" PRId64
+                         " (%+" PRId64 "); look: SELECT storage_used FROM users WHERE id = '%s'",
+                         a->id, a->email, a->used, a->files, a->sum_size, a->used - a->sum_size, a->id);
+        if (a->reserved != a->reservations)
+            check_detail(r, "account %s (%s): storage_reserved is %" PRId64 ", its reservations add up to %" PRId64,
+                         a->id, a->email, a->reserved, a->reservations);
+        else if (a->reserved != 0)
+            check_detail(r,
+                         "account %s (%s): %" PRId64
+                         " bytes are still reserved at rest; look: SELECT * FROM storage_reservations",
+                         a->id, a->email, a->reserved);
+    }
+    char text[32];
+    check_summary(r, "%" PRIu64 " accounts, %s, %" PRIu64 " wrong", r->examined,
+                  str_bytes(text, sizeof(text), (uint64_t)total), r->wrong);
+}
+
+const struct check check_storage = {"storage", "storage use of each account against the sum of its files", run};

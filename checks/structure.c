@@ -1,0 +1,70 @@
+/* The tree itself: no cycles, each parent is a live row of the same account and a folder, no two live entries of one
+ * name in a folder. */
+#include "base/mem.h"
+#include "checks/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct tree *sorting; /* qsort has no context argument that is portable; one check runs at a time */
+
+static int by_parent_and_name(const void *a, const void *b)
+{
+    const struct tree_node *x = &sorting->nodes[*(const uint32_t *)a], *y = &sorting->nodes[*(const uint32_t *)b];
+    if (x->account != y->account)
+        return x->account < y->account ? -1 : 1;
+    if (x->parent != y->parent)
+        return x->parent < y->parent ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static void find_twins(const struct tree *t, struct check_result *r)
+{
+    uint32_t *live = mem_alloc(((size_t)t->n + 1) * sizeof(*live)), n = 0;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (!t->nodes[i].trashed)
+            live[n++] = i;
+    sorting = t;
+    qsort(live, n, sizeof(*live), by_parent_and_name);
+    char path[256];
+    for (uint32_t i = 1; i < n; i++)
+        if (by_parent_and_name(&live[i - 1], &live[i]) == 0)
+            check_detail(r, "two live entries of one name in one folder: %s and %s, both %s", t->nodes[live[i - 1]].id,
+                         t->nodes[live[i]].id, tree_path(t, live[i], path, sizeof(path)));
+    mem_free(live);
+}
+
+static void run(struct check_ctx *c, struct check_result *r)
+{
+    const struct tree *t = check_tree(c, r);
+    if (!t)
+        return;
+    char path[256];
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct tree_node *n = &t->nodes[i];
+        r->examined++;
+        if (n->in_cycle) {
+            check_detail(r, "%s %s (%s) hangs on a cycle: no root reaches it", n->folder ? "folder" : "file", n->id,
+                         n->name);
+            continue;
+        }
+        if (n->parent_missing)
+            check_detail(r, "%s %s (%s): its parent does not exist", n->folder ? "folder" : "file", n->id, n->name);
+        if (n->parent == TREE_NONE)
+            continue;
+        const struct tree_node *p = &t->nodes[n->parent];
+        if (!p->folder)
+            check_detail(r, "%s: its parent %s is a file", n->id, p->id);
+        if (p->account != n->account)
+            check_detail(r, "%s belongs to account %s, its parent %s to %s", n->id, t->accounts[n->account].id, p->id,
+                         t->accounts[p->account].id);
+        if (p->trashed && !n->trashed)
+            check_detail(r, "%s (%s) is live in a trashed folder", n->id, tree_path(t, i, path, sizeof(path)));
+    }
+    find_twins(t, r);
+    check_summary(r, "%" PRIu64 " entries, %" PRIu64 " wrong", r->examined, r->wrong);
+}
+
+const struct check check_structure = {"structure", "no cycles, one living parent each, no two of a name in a folder",
+                                      run};
