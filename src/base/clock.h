@@ -5,19 +5,23 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-struct mono { int64_t us; };
-struct wall { int64_t us; };
-#define US_PER_S INT64_C(1000000)
-#define US_PER_MS INT64_C(1000)
-#define MONO_NEVER ((struct mono){ INT64_MAX })
+struct mono {
+    int64_t us;
+};
+struct wall {
+    int64_t us;
+};
+#define US_PER_S   INT64_C(1000000)
+#define US_PER_MS  INT64_C(1000)
+#define MONO_NEVER ((struct mono){INT64_MAX})
 struct mono mono_now(void);
-struct mono mono_add(struct mono t, int64_t us);     /* saturates at MONO_NEVER */
-int64_t mono_diff(struct mono later, struct mono earlier);   /* us */
+struct mono mono_add(struct mono t, int64_t us);           /* saturates at MONO_NEVER */
+int64_t mono_diff(struct mono later, struct mono earlier); /* us */
 bool mono_before(struct mono a, struct mono b);
 struct wall wall_now(void);
 /* "2026-11-30T09:01:32.123Z"; dst of 32 bytes is enough. Returns dst. */
 char *wall_format(char *dst, size_t n, struct wall t);
-bool wall_parse(const char *s, struct wall *out);    /* ISO 8601 with Z or +hh:mm */
+bool wall_parse(const char *s, struct wall *out); /* ISO 8601 with Z or +hh:mm */
 int64_t clock_thread_cpu_us(void);
 int64_t clock_process_cpu_us(void);
 #endif

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WARN_UNUSED __attribute__((warn_unused_result))
+#define WARN_UNUSED       __attribute__((warn_unused_result))
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 /* Marks a function that may suspend the calling coroutine: hold no lock over it (style rule, checked by eye). */
 #define MAY_YIELD
@@ -20,18 +20,19 @@ enum err {
 
 struct errinfo {
     enum err code;
-    int os_errno;      /* 0 when no system call failed */
-    int http_status;   /* 0 when no answer came */
-    char sqlstate[6];  /* "" when no database spoke */
-    char msg[256];     /* for a person: lower case, no full stop; says what to do next where that is known */
+    int os_errno;     /* 0 when no system call failed */
+    int http_status;  /* 0 when no answer came */
+    char sqlstate[6]; /* "" when no database spoke */
+    char msg[256];    /* for a person: lower case, no full stop; says what to do next where that is known */
 };
 
-/* Sets code and message (later fields zeroed) and returns code, so that `return err_set(...)` reads well. ei may be NULL. */
+/* Sets code and message (later fields zeroed) and returns code, so that `return err_set(...)` reads well. ei may be
+ * NULL. */
 enum err err_set(struct errinfo *ei, enum err code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* As err_set, and appends ": strerror(errno)"; keeps os_errno. ENOSPC/EDQUOT turn ERR_IO into ERR_FULL. */
 enum err err_sys(struct errinfo *ei, enum err code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-const char *err_text(enum err code);        /* static */
-const char *err_symbol(enum err code);      /* static: "TIMEOUT" */
+const char *err_text(enum err code);   /* static */
+const char *err_symbol(enum err code); /* static: "TIMEOUT" */
 int err_exit_status(enum err code);
 bool err_retryable(enum err code);
 /* The message, or the code's text when no message was set. Never NULL. */

@@ -7,35 +7,43 @@
 #include <stdio.h>
 
 enum opt_type {
-    OPT_FLAG,      /* bool, no value */
-    OPT_INT,       /* int64_t within [min,max] */
-    OPT_NUM,       /* double within [min,max], '.' whatever the locale */
-    OPT_DURATION,  /* int64_t microseconds: 500ms, 30s, 5min, 2h; a bare number is seconds */
-    OPT_SIZE,      /* int64_t bytes: 512, 64KiB, 200MiB, 1GiB */
-    OPT_STR,       /* const char *, borrowed from argv */
-    OPT_LIST       /* struct opt_list: may be repeated */
+    OPT_FLAG,     /* bool, no value */
+    OPT_INT,      /* int64_t within [min,max] */
+    OPT_NUM,      /* double within [min,max], '.' whatever the locale */
+    OPT_DURATION, /* int64_t microseconds: 500ms, 30s, 5min, 2h; a bare number is seconds */
+    OPT_SIZE,     /* int64_t bytes: 512, 64KiB, 200MiB, 1GiB */
+    OPT_STR,      /* const char *, borrowed from argv */
+    OPT_LIST      /* struct opt_list: may be repeated */
 };
-struct opt_list { const char **items; size_t n; };   /* the array is owned by the list: opt_done frees it */
+struct opt_list {
+    const char **items;
+    size_t n;
+}; /* the array is owned by the list: opt_done frees it */
 struct opt {
-    const char *name;      /* "json": given as --json FILE or --json=FILE */
-    char letter;           /* 'n' for -n, or 0 */
-    const char *arg;       /* "FILE"; NULL for a flag */
+    const char *name; /* "json": given as --json FILE or --json=FILE */
+    char letter;      /* 'n' for -n, or 0 */
+    const char *arg;  /* "FILE"; NULL for a flag */
     enum opt_type type;
-    size_t offset;         /* offsetof(struct …_conf, field) */
-    double min, max;       /* both 0: no bounds */
+    size_t offset;   /* offsetof(struct …_conf, field) */
+    double min, max; /* both 0: no bounds */
     const char *help;
 };
-struct opt_pos {           /* a positional argument */
-    const char *name;      /* "apps" */
-    enum opt_type type;    /* INT NUM DURATION SIZE STR; LIST takes all that remain */
+struct opt_pos {        /* a positional argument */
+    const char *name;   /* "apps" */
+    enum opt_type type; /* INT NUM DURATION SIZE STR; LIST takes all that remain */
     size_t offset;
     double min, max;
     bool optional;
     const char *help;
 };
-struct opt_table { const struct opt_pos *pos; const struct opt *opts; size_t offset; };  /* each array ends with {0} */
-/* Fills base (already holding the defaults) from argv[1..argc). Several tables may share one line: each table's offsets are relative to (char *)base + offset of
- * the table. *help is set, and nothing else judged, when -h or --help stands anywhere before "--". */
+struct opt_table {
+    const struct opt_pos *pos;
+    const struct opt *opts;
+    size_t offset;
+}; /* each array ends with {0} */
+/* Fills base (already holding the defaults) from argv[1..argc). Several tables may share one line: each table's offsets
+ * are relative to (char *)base + offset of the table. *help is set, and nothing else judged, when -h or --help stands
+ * anywhere before "--". */
 enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t n, void *base, bool *help,
                    struct errinfo *ei) WARN_UNUSED;
 void opt_done(const struct opt_table *tables, size_t n, void *base);
