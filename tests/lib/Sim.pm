@@ -1,0 +1,139 @@
+package Sim;
+# Runs the program under test as a user would, and keeps a private stack for system tests. Nothing here sleeps blindly:
+# it waits for a process, a line of output or a condition.
+use strict;
+use warnings;
+use Exporter 'import';
+use IO::Select;
+use IPC::Open3;
+use JSON::PP;
+use POSIX ();
+use Symbol 'gensym';
+use Time::HiRes qw(time);
+
+our @EXPORT = qw(sim sim_start sim_read sim_finish sim_path json_file psql slurp spew wait_until);
+
+my $root = $ENV{DRIVESIM_ROOT} // do { (my $f = __FILE__) =~ s{/?tests/lib/Sim\.pm$}{}; $f eq '' ? '.' : $f };
+$root = POSIX::getcwd() . "/$root" unless $root =~ m{^/};
+
+sub sim_path { return $ENV{SIM} // "$root/build/sim" }
+
+# The environment of a user with nothing set: no target, no proxy, plain locale.
+my @KEEP = qw(PATH HOME USER LANG TMPDIR ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
+
+# sim_start(\@args, env => {…}, dir => DIR, stdin => TEXT, wrap => [prefix command]) starts it and returns a handle.
+# sim() takes the same, waits for the end and returns {status, signal, out, err, seconds}; timeout => seconds (default
+# 120) ends a hanging one by its pid and gives the status 'timeout'.
+sub sim_start {
+    my ($args, %opt) = @_;
+    local %ENV = ((map { defined $ENV{$_} ? ($_ => $ENV{$_}) : () } @KEEP), %{ $opt{env} // {} });
+    my @cmd = (@{ $opt{wrap} // [] }, sim_path(), @$args);
+    @cmd = ('sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', $opt{dir}, @cmd) if $opt{dir};
+    my $err = gensym;
+    my $pid = open3(my $in, my $out, $err, @cmd);
+    print {$in} $opt{stdin} if defined $opt{stdin};
+    close $in;
+    return { pid => $pid, out_fh => $out, err_fh => $err, out => '', err => '', started => time };
+}
+
+# Reads what comes until $stop->($handle) holds (1), both streams end (1), or the time is over (0).
+sub sim_read {
+    my ($h, $timeout, $stop) = @_;
+    my $end = time + $timeout;
+    my $sel = IO::Select->new(grep { defined fileno $_ } @$h{qw(out_fh err_fh)});
+    while ($sel->count) {
+        return 1 if $stop && $stop->($h);
+        my $left = $end - time;
+        return 0 if $left <= 0;
+        for my $fh ($sel->can_read($left)) {
+            my $key = $fh == $h->{out_fh} ? 'out' : 'err';
+            if (!sysread $fh, my $chunk, 65536) { $sel->remove($fh); close $fh }
+            else { $h->{$key} .= $chunk }
+        }
+    }
+    return $stop ? $stop->($h) : 1;
+}
+
+sub sim_finish {
+    my ($h, $timeout) = @_;
+    my $ended = sim_read($h, $timeout // 120);
+    kill 'KILL', $h->{pid} if !$ended;
+    waitpid $h->{pid}, 0;
+    $h->{signal} = $? & 127;
+    $h->{status} = !$ended ? 'timeout' : $h->{signal} ? 128 + $h->{signal} : $? >> 8;
+    $h->{seconds} = time - $h->{started};
+    return $h;
+}
+
+sub sim { my ($args, %opt) = @_; return sim_finish(sim_start($args, %opt), $opt{timeout}) }
+
+sub slurp { my ($file) = @_; open my $fh, '<:raw', $file or die "$file: $!"; local $/; return scalar <$fh> }
+sub spew { my ($file, $text) = @_; open my $fh, '>:raw', $file or die "$file: $!"; print {$fh} $text; close $fh or die "$file: $!"; return }
+sub json_file { return JSON::PP->new->utf8->decode(slurp($_[0])) }
+
+# For states of other processes that announce nothing: looks again every 20 ms, at most $timeout seconds.
+sub wait_until {
+    my ($timeout, $cond) = @_;
+    for (my $end = time + $timeout; time < $end;) {
+        my $r = $cond->();
+        return $r if $r;
+        select undef, undef, undef, 0.02;
+    }
+    return 0;
+}
+
+# One value, or rows joined by newlines and '|', from a database.
+sub psql {
+    my ($url, $sql) = @_;
+    open my $fh, '-|', 'psql', '-X', '-A', '-t', '-q', '-v', 'ON_ERROR_STOP=1', $url, '-c', $sql or die "psql: $!";
+    my $out = do { local $/; <$fh> } // '';
+    close $fh or die "psql failed: $sql";
+    chomp $out;
+    return $out;
+}
+
+package Sim::Stack;
+# A stack of our own in a private folder, taken down when the object goes (also when the test dies).
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+
+sub new {
+    my ($class, @args) = @_;
+    my $self = bless { dir => tempdir(CLEANUP => 1), owner => $$ }, $class;
+    $self->up(@args);
+    return $self;
+}
+
+sub up {
+    my ($self, @args) = @_;
+    my $r = $self->stack('up', @args);
+    die "sim stack up failed ($r->{status}):\n$r->{out}$r->{err}" if $r->{status} ne '0';
+    $self->{env}{$1} = $2 while $r->{out} =~ /^export (\w+)='?(.*?)'?$/mg;
+    return $r;
+}
+
+sub env { return $_[0]{env} }
+sub options { my ($self, %opt) = @_; return (dir => $self->{dir}, %opt, env => { %{ $self->{env} // {} }, %{ $opt{env} // {} } }) }
+sub sim { my ($self, $args, %opt) = @_; return Sim::sim($args, $self->options(%opt)) }
+sub start { my ($self, $args, %opt) = @_; return Sim::sim_start($args, $self->options(%opt)) }
+sub sql { my ($self, $sql) = @_; return Sim::psql($self->{env}{DATABASE_URL}, $sql) }
+sub stack { my ($self, @args) = @_; return Sim::sim(['stack', @args], dir => $self->{dir}, timeout => 180) }
+
+# The npm store's file that holds an object's bytes.
+sub object_file {
+    my ($self, $key) = @_;
+    my ($found) = split /\n/, `find '$self->{dir}/.sim' -type f -path '*$key*' -name '*_object'`;
+    die "no file for object $key" unless $found;
+    return $found;
+}
+
+sub DESTROY {
+    my ($self) = @_;
+    return if $$ != $self->{owner};
+    local ($?, $@);
+    $self->stack('down');
+    return;
+}
+
+1;
