@@ -3,7 +3,9 @@
 V      ?= release
 BUILD  ?= build
 OBJ    := $(BUILD)/$(V)
-CC     ?= gcc
+ifeq ($(origin CC),default)
+CC     := gcc
+endif
 
 WARN   := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual -Wwrite-strings \
           -Wformat=2 -Wvla -Wundef

@@ -24,9 +24,9 @@ struct opt {
     char letter;      /* 'n' for -n, or 0 */
     const char *arg;  /* "FILE"; NULL for a flag */
     enum opt_type type;
-    size_t offset;   /* offsetof(struct …_conf, field) */
-    double min, max; /* both 0: no bounds */
-    const char *help;
+    size_t offset;    /* offsetof(struct …_conf, field) */
+    double min, max;  /* both 0: no bounds; in the field's unit (us, bytes); max 1e300: none above */
+    const char *help; /* may have several lines */
 };
 struct opt_pos {        /* a positional argument */
     const char *name;   /* "apps" */
@@ -49,6 +49,8 @@ enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t
 void opt_done(const struct opt_table *tables, size_t n, void *base);
 /* Aligned help text for the tables' positionals and options. */
 void opt_print_help(FILE *out, const struct opt_table *tables, size_t n);
+/* Edit distance (Levenshtein) between two short words: for "did you mean". */
+size_t opt_distance(const char *a, const char *b);
 enum err opt_parse_duration(const char *s, int64_t *us) WARN_UNUSED;
 enum err opt_parse_size(const char *s, int64_t *bytes) WARN_UNUSED;
 #endif

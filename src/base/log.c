@@ -1,0 +1,148 @@
+/* A line is put together in memory and leaves in one write(2), so that lines of several threads and processes that
+ * share stderr do not mix. */
+#include "base/log.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES 4096
+#define SECRET_MIN     4
+
+static struct {
+    pthread_mutex_t lock;
+    enum log_level level;
+    char *trace;
+    char **secrets;
+    size_t n_secrets;
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_INFO};
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+void log_set_level(enum log_level level)
+{
+    pthread_mutex_lock(&state.lock);
+    state.level = level;
+    pthread_mutex_unlock(&state.lock);
+}
+
+bool log_level_parse(const char *s, enum log_level *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(level_names); i++)
+        if (strcmp(s, level_names[i]) == 0) {
+            *out = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+void log_set_trace(const char *spec)
+{
+    pthread_mutex_lock(&state.lock);
+    mem_free(state.trace);
+    state.trace = mem_strdup(spec);
+    pthread_mutex_unlock(&state.lock);
+}
+
+void log_add_secret(const char *secret)
+{
+    if (!secret || strlen(secret) < SECRET_MIN)
+        return;
+    pthread_mutex_lock(&state.lock);
+    for (size_t i = 0; i < state.n_secrets; i++)
+        if (strcmp(state.secrets[i], secret) == 0)
+            goto out;
+    state.secrets = mem_realloc_array(state.secrets, state.n_secrets + 1, sizeof *state.secrets);
+    state.secrets[state.n_secrets++] = mem_strdup(secret);
+out:
+    pthread_mutex_unlock(&state.lock);
+}
+
+static void redact_locked(char *text)
+{
+    for (size_t i = 0; i < state.n_secrets; i++) {
+        size_t n = strlen(state.secrets[i]);
+        for (char *at = text; (at = strstr(at, state.secrets[i])); at += 3) {
+            memcpy(at, "***", 3);
+            memmove(at + 3, at + n, strlen(at + n) + 1);
+        }
+    }
+}
+
+void log_redact(char *text)
+{
+    pthread_mutex_lock(&state.lock);
+    redact_locked(text);
+    pthread_mutex_unlock(&state.lock);
+}
+
+/* The last word on a module wins; -1: the list does not name it. */
+static int traced(const char *module)
+{
+    struct sv rest = sv_of(state.trace), word;
+    int verdict = -1;
+
+    while (sv_split(&rest, ',', &word)) {
+        bool off = sv_starts(word, SV("-"));
+        struct sv name = off ? (struct sv){word.p + 1, word.n - 1} : word;
+        if (sv_eq_cstr(name, module) || sv_eq_cstr(name, "all"))
+            verdict = !off;
+    }
+    return verdict;
+}
+
+static bool enabled_locked(enum log_level level, const char *module)
+{
+    if (level == LOG_DEBUG && state.trace) {
+        int verdict = traced(module);
+        if (verdict >= 0)
+            return verdict;
+    }
+    return level <= state.level;
+}
+
+bool log_enabled(enum log_level level, const char *module)
+{
+    pthread_mutex_lock(&state.lock);
+    bool on = enabled_locked(level, module);
+    pthread_mutex_unlock(&state.lock);
+    return on;
+}
+
+static void write_all(const char *p, size_t n)
+{
+    while (n) {
+        ssize_t done = write(STDERR_FILENO, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return; /* nobody is left to be told */
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
+void log_write(enum log_level level, const char *module, const char *fmt, ...)
+{
+    char stamp[32], text[LINE_MAX_BYTES];
+    struct buf line = BUF_INIT(2 * LINE_MAX_BYTES);
+    va_list ap;
+
+    pthread_mutex_lock(&state.lock);
+    if (!enabled_locked(level, module))
+        goto out;
+    va_start(ap, fmt);
+    str_vformat(text, sizeof text, fmt, ap);
+    va_end(ap);
+    redact_locked(text);
+    if (buf_appendf(&line, "%s %-5s %s: ", wall_format(stamp, sizeof stamp, wall_now()), level_names[level], module) ||
+        str_escape(&line, sv_of(text), LINE_MAX_BYTES) || buf_append_char(&line, '\n'))
+        goto out;
+    write_all(line.data, line.len);
+out:
+    pthread_mutex_unlock(&state.lock);
+    buf_done(&line);
+}
