@@ -1,0 +1,95 @@
+# The judge is judged: on a clean seeded stack every check holds; then one thing is broken and the check that owns it
+# must name exactly that and nothing else may complain.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Sim;
+
+my $stack = Sim::Stack->new;
+my $r = $stack->sim([qw(seed 2 0.02)]);
+is $r->{status}, 0, 'seed ends well' or diag $r->{out}, $r->{err};
+
+# Runs `sim check` and gives back {status, checks => {name => row}}.
+sub judge {
+    my $res = $stack->sim([qw(check --json report.json)]);
+    my $json = json_file("$stack->{dir}/report.json");
+    return { %$res, checks => { map { $_->{name} => $_ } @{ $json->{checks} } }, json => $json };
+}
+
+# Exactly the named checks are violated, and their details mention every pattern.
+sub violated_only {
+    my ($what, $names, @patterns) = @_;
+    my $j = judge();
+    is $j->{status}, 1, "$what: exit status 1";
+    is_deeply [sort grep { $j->{checks}{$_}{status} eq 'violated' } keys %{ $j->{checks} }], [sort @$names], "$what: found by @$names alone"
+        or diag $j->{out};
+    my $detail = join "\n", map { @{ $j->{checks}{$_}{detail} } } @$names;
+    like $detail, $_, "$what: named" for @patterns;
+    return $j;
+}
+
+my $clean = judge();
+is $clean->{status}, 0, 'untouched: exit status 0' or diag $clean->{out}, $clean->{err};
+for my $name (qw(aggregates storage structure objects database server)) {
+    is $clean->{checks}{$name}{status}, 'ok', "untouched: $name holds" or diag explain $clean->{checks}{$name};
+    cmp_ok $clean->{checks}{$name}{examined}, '>', 0, "untouched: $name looked at something";
+}
+is $clean->{checks}{ledger}{status}, 'not_run', 'a check that could not run says so';
+is $clean->{json}{exit}, 0, 'the JSON tells the exit status';
+
+my ($folder) = split /\n/, $stack->sql("SELECT id FROM files WHERE type = 'folder' AND aggregate_file_count > 0 ORDER BY id LIMIT 1");
+$stack->sql("UPDATE files SET aggregate_size = aggregate_size + 1 WHERE id = '$folder'");
+my $j = violated_only('a total altered by one byte', ['aggregates'], qr/\b\Q$folder\E\b/);
+is $j->{checks}{aggregates}{wrong}, 1, 'a total altered by one byte: one report';
+is $stack->sql("SELECT count(*) FROM files WHERE id = '$folder'"), 1, 'looking changed nothing';
+$stack->sql("UPDATE files SET aggregate_size = aggregate_size - 1 WHERE id = '$folder'");
+
+$stack->sql("UPDATE users SET storage_used = storage_used - 1 WHERE email = 'owner\@load.test'");
+violated_only('storage use altered by one byte', ['storage'], qr/owner\@load\.test/);
+$stack->sql("UPDATE users SET storage_used = storage_used + 1 WHERE email = 'owner\@load.test'");
+
+my ($file, $key) = split /\|/, $stack->sql("SELECT id, path FROM files WHERE type = 'file' AND size > 1000 ORDER BY id LIMIT 1");
+my $object = $stack->object_file($key);
+my $bytes = slurp($object);
+truncate $object, length($bytes) - 1 or die $!;
+violated_only('an object truncated', ['objects'], qr/\b\Q$file\E\b/, qr/\Q$key\E/);
+unlink $object or die $!;
+violated_only('an object deleted', ['objects'], qr/\b\Q$file\E\b/, qr/missing/);
+spew($object, $bytes);
+is judge()->{status}, 0, 'the object put back: exit status 0';
+
+# A row lost by hand leaves its object, its ancestors' totals and the storage use behind.
+my ($row, $path) = split /\|/, $stack->sql("SELECT id, path FROM files WHERE type = 'file' AND parent_id IS NOT NULL AND id <> '$file' ORDER BY id LIMIT 1");
+$stack->sql("CREATE TABLE kept AS SELECT * FROM files WHERE id = '$row'");
+$stack->sql("DELETE FROM files WHERE id = '$row'");
+violated_only('a row deleted', [qw(aggregates objects storage)], qr/\Q$path\E/);
+$stack->sql('INSERT INTO files SELECT * FROM kept');
+$stack->sql('DROP TABLE kept');
+
+my ($a, $b) = split /\|/, $stack->sql(
+    "SELECT p.id, c.id FROM files p JOIN files c ON c.parent_id = p.id WHERE p.type = 'folder' AND c.type = 'folder' AND p.parent_id IS NOT NULL ORDER BY p.id LIMIT 1");
+SKIP: {
+    skip 'no nested folders at this scale', 2 unless $a && $b;
+    my $was = $stack->sql("SELECT parent_id FROM files WHERE id = '$a'");
+    $stack->sql("UPDATE files SET parent_id = '$b' WHERE id = '$a'");
+    my $c = judge();
+    is $c->{status}, 1, 'a cycle: exit status 1';
+    is $c->{checks}{structure}{status}, 'violated', 'a cycle: found by structure';
+    $stack->sql("UPDATE files SET parent_id = '$was' WHERE id = '$a'");
+}
+
+my $end = judge();
+is $end->{status}, 0, 'everything put back: exit status 0' or diag $end->{out};
+
+my $some = $stack->sim([qw(check --only aggregates,storage)]);
+is $some->{status}, 0, '--only runs these alone';
+unlike $some->{out}, qr/objects/, '--only leaves the others out';
+my $bad = $stack->sim([qw(check --only agregates)]);
+is $bad->{status}, 2, 'a misspelt check is a usage error';
+like $bad->{err}, qr/agregates/, 'and is named';
+my $blind = $stack->sim([qw(check --only objects)], env => { DATABASE_URL => '' });
+is $blind->{status}, 3, 'a check asked for that cannot run: exit status 3, never a silent pass';
+like $blind->{out} . $blind->{err}, qr/DATABASE_URL/, 'and says what is missing';
+
+done_testing;
