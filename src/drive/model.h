@@ -6,38 +6,38 @@
 #include "base/str.h"
 
 /* operation: symbol, JSON key, text, weight in the default mix (0: not drawn) */
-#define DRIVE_OPS(X) \
-    X(SIGN_IN, "sign_in", "sign in", 0) \
-    X(FULL_PASS, "full_pass", "full pass", 0) \
-    X(LIST, "list", "list", 0) \
-    X(CHANGES, "changes", "changes", 0) \
-    X(HEARTBEAT, "heartbeat", "heartbeat", 0) \
-    X(STREAM, "stream", "stream connect", 0) \
-    X(DOWNLOAD, "download", "download", 55) \
-    X(SAVE, "save", "save", 26) \
-    X(LOCK, "lock", "lock", 0) \
-    X(UNLOCK, "unlock", "unlock", 0) \
-    X(UPLOAD, "upload", "upload", 7) \
-    X(BULK_UPLOAD, "bulk_upload", "bulk upload", 0) \
-    X(TRASH, "trash", "trash", 4) \
-    X(RENAME, "rename", "rename", 3) \
-    X(COPY, "copy", "copy", 2) \
-    X(NEW_FOLDER, "new_folder", "new folder", 2) \
-    X(MOVE, "move", "move", 1) \
-    X(RESTORE, "restore", "restore", 0) \
-    X(PURGE, "purge", "delete for good", 0) \
-    X(INFO, "info", "info", 0) \
-    X(SEARCH, "search", "search", 0) \
-    X(RECENT, "recent", "recent", 0) \
-    X(STATS, "stats", "stats", 0) \
-    X(STORAGE, "storage", "storage use", 0) \
-    X(JOB, "job", "job status", 0) \
+#define DRIVE_OPS(X)                                                                                                   \
+    X(SIGN_IN, "sign_in", "sign in", 0)                                                                                \
+    X(FULL_PASS, "full_pass", "full pass", 0)                                                                          \
+    X(LIST, "list", "list", 0)                                                                                         \
+    X(CHANGES, "changes", "changes", 0)                                                                                \
+    X(HEARTBEAT, "heartbeat", "heartbeat", 0)                                                                          \
+    X(STREAM, "stream", "stream connect", 0)                                                                           \
+    X(DOWNLOAD, "download", "download", 55)                                                                            \
+    X(SAVE, "save", "save", 26)                                                                                        \
+    X(LOCK, "lock", "lock", 0)                                                                                         \
+    X(UNLOCK, "unlock", "unlock", 0)                                                                                   \
+    X(UPLOAD, "upload", "upload", 7)                                                                                   \
+    X(BULK_UPLOAD, "bulk_upload", "bulk upload", 0)                                                                    \
+    X(TRASH, "trash", "trash", 4)                                                                                      \
+    X(RENAME, "rename", "rename", 3)                                                                                   \
+    X(COPY, "copy", "copy", 2)                                                                                         \
+    X(NEW_FOLDER, "new_folder", "new folder", 2)                                                                       \
+    X(MOVE, "move", "move", 1)                                                                                         \
+    X(RESTORE, "restore", "restore", 0)                                                                                \
+    X(PURGE, "purge", "delete for good", 0)                                                                            \
+    X(INFO, "info", "info", 0)                                                                                         \
+    X(SEARCH, "search", "search", 0)                                                                                   \
+    X(RECENT, "recent", "recent", 0)                                                                                   \
+    X(STATS, "stats", "stats", 0)                                                                                      \
+    X(STORAGE, "storage", "storage use", 0)                                                                            \
+    X(JOB, "job", "job status", 0)                                                                                     \
     X(ACCOUNT, "account", "account set-up", 0)
 enum drive_op {
 #define X(sym, key, text, weight) OP_##sym,
     DRIVE_OPS(X)
 #undef X
-    OP_COUNT
+        OP_COUNT
 };
 const char *drive_op_key(enum drive_op op);
 const char *drive_op_text(enum drive_op op);
@@ -45,66 +45,75 @@ double drive_op_weight(enum drive_op op);
 bool drive_op_parse(const char *key, enum drive_op *out);
 
 /* How a request ended. UNKNOWN: sent, no answer; settled later by reading. */
-#define DRIVE_OUTCOMES(X) \
-    X(OK, "ok") X(CONFLICT, "conflict") X(REFUSED, "refused") X(THROTTLED, "throttled") X(TIMEOUT, "timeout") \
-    X(TRANSPORT, "transport") X(SERVER, "server_error") X(CLIENT, "client_error") X(WRONG, "wrong_content") \
-    X(UNKNOWN, "unknown") X(UNFINISHED, "unfinished")
+#define DRIVE_OUTCOMES(X)                                                                                              \
+    X(OK, "ok")                                                                                                        \
+    X(CONFLICT, "conflict") X(REFUSED, "refused") X(THROTTLED, "throttled") X(TIMEOUT, "timeout")                      \
+        X(TRANSPORT, "transport") X(SERVER, "server_error") X(CLIENT, "client_error") X(WRONG, "wrong_content")        \
+            X(UNKNOWN, "unknown") X(UNFINISHED, "unfinished")
 enum outcome {
 #define X(sym, key) OUT_##sym,
     DRIVE_OUTCOMES(X)
 #undef X
-    OUT_COUNT
+        OUT_COUNT
 };
 const char *outcome_key(enum outcome o);
 /* Conflicts and throttling are the server working as designed; the rest but OK counts as failed. */
 bool outcome_is_failure(enum outcome o);
-/* From an HTTP status: 2xx/304 OK; 409 412 423 CONFLICT; 403 413 507 REFUSED; 429 THROTTLED; 408 TIMEOUT; 5xx SERVER; else CLIENT. */
+/* From an HTTP status: 2xx/304 OK; 409 412 423 CONFLICT; 403 413 507 REFUSED; 429 THROTTLED; 408 TIMEOUT; 5xx SERVER;
+ * else CLIENT. */
 enum outcome outcome_of_status(int status);
 
 /* Why a request was made. */
-#define DRIVE_CAUSES(X) X(FIRST_PASS, "first_pass") X(RELIST, "relist") X(MINUTE_CHECK, "minute_check") X(ACTION, "action") \
-    X(HEARTBEAT, "heartbeat") X(RECONNECT, "reconnect") X(SETUP, "setup")
+#define DRIVE_CAUSES(X)                                                                                                \
+    X(FIRST_PASS, "first_pass")                                                                                        \
+    X(RELIST, "relist") X(MINUTE_CHECK, "minute_check") X(ACTION, "action") X(HEARTBEAT, "heartbeat")                  \
+        X(RECONNECT, "reconnect") X(SETUP, "setup")
 enum cause {
 #define X(sym, key) CAUSE_##sym,
     DRIVE_CAUSES(X)
 #undef X
-    CAUSE_COUNT
+        CAUSE_COUNT
 };
 const char *cause_key(enum cause c);
 
 /* Permissions of a sub-user, as bits and as wire names ("files.download"). */
-#define DRIVE_PERMISSIONS(X) X(DOWNLOAD, "files.download") X(UPLOAD, "files.upload") X(EDIT, "files.edit") \
-    X(SHARE, "files.share") X(DELETE, "files.delete") X(TRASH, "files.trash")
+#define DRIVE_PERMISSIONS(X)                                                                                           \
+    X(DOWNLOAD, "files.download")                                                                                      \
+    X(UPLOAD, "files.upload") X(EDIT, "files.edit") X(SHARE, "files.share") X(DELETE, "files.delete")                  \
+        X(TRASH, "files.trash")
 enum perm_bit {
 #define X(sym, name) PERM_BIT_##sym,
     DRIVE_PERMISSIONS(X)
 #undef X
-    PERM_COUNT
+        PERM_COUNT
 };
 #define PERM(sym) (1u << PERM_BIT_##sym)
-#define PERM_ALL ((1u << PERM_COUNT) - 1)
+#define PERM_ALL  ((1u << PERM_COUNT) - 1)
 const char *perm_name(enum perm_bit bit);
 bool perm_parse(const char *name, unsigned *mask);
 
-#define DRIVE_ID_MAX 63
-#define DRIVE_NAME_MAX 255          /* bytes, uploads */
-#define DRIVE_FOLDER_NAME_MAX 100   /* characters, folders and renames */
-#define DRIVE_LIST_LIMIT_MAX 500
-#define DRIVE_STREAMS_PER_LOGIN 20
+#define DRIVE_ID_MAX             63
+#define DRIVE_NAME_MAX           255 /* bytes, uploads */
+#define DRIVE_FOLDER_NAME_MAX    100 /* characters, folders and renames */
+#define DRIVE_LIST_LIMIT_MAX     500
+#define DRIVE_STREAMS_PER_LOGIN  20
 #define DRIVE_REQUESTS_PER_15MIN 10000
-#define DRIVE_UPLOADS_PER_30MIN 20000
-#define DRIVE_LOGINS_PER_15MIN 25
-#define DRIVE_HEARTBEAT_US (60 * US_PER_S)
-#define DRIVE_EMAIL_DOMAIN "@load.test"
+#define DRIVE_UPLOADS_PER_30MIN  20000
+#define DRIVE_LOGINS_PER_15MIN   25
+#define DRIVE_HEARTBEAT_US       (60 * US_PER_S)
+#define DRIVE_EMAIL_DOMAIN       "@load.test"
 
 /* One entry of a listing. Strings live in the arena that the listing was read into. */
 struct drive_file {
-    const char *id, *name, *parent_id;   /* parent_id NULL: root or not told */
-    const char *version;                 /* NULL: the server has none */
+    const char *id, *name, *parent_id; /* parent_id NULL: root or not told */
+    const char *version;               /* NULL: the server has none */
     const char *mime_type;
-    int64_t size;                        /* -1: unknown or a folder */
-    struct wall modified;                /* us 0: not told */
+    int64_t size;         /* -1: unknown or a folder */
+    struct wall modified; /* us 0: not told */
     bool folder, starred, shared;
 };
-struct drive_listing { struct drive_file *items; size_t n; };
+struct drive_listing {
+    struct drive_file *items;
+    size_t n;
+};
 #endif
