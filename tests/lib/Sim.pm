@@ -114,6 +114,7 @@ sub up {
 }
 
 sub env { return $_[0]{env} }
+# The target's variables, in the stack's folder; dir and single variables of env can be replaced ('' counts as unset).
 sub options { my ($self, %opt) = @_; return (dir => $self->{dir}, %opt, env => { %{ $self->{env} // {} }, %{ $opt{env} // {} } }) }
 sub sim { my ($self, $args, %opt) = @_; return Sim::sim($args, $self->options(%opt)) }
 sub start { my ($self, $args, %opt) = @_; return Sim::sim_start($args, $self->options(%opt)) }

@@ -2,6 +2,7 @@
 # must name exactly that and nothing else may complain.
 use strict;
 use warnings;
+use File::Temp ();
 use Test::More;
 use lib 'tests/lib';
 use Sim;
@@ -88,7 +89,8 @@ unlike $some->{out}, qr/objects/, '--only leaves the others out';
 my $bad = $stack->sim([qw(check --only agregates)]);
 is $bad->{status}, 2, 'a misspelt check is a usage error';
 like $bad->{err}, qr/agregates/, 'and is named';
-my $blind = $stack->sim([qw(check --only objects)], env => { DATABASE_URL => '' });
+my $elsewhere = File::Temp::tempdir(CLEANUP => 1); # not beside .sim, where the database's address would be found
+my $blind = $stack->sim([qw(check --only objects)], dir => $elsewhere, env => { DATABASE_URL => '' });
 is $blind->{status}, 3, 'a check asked for that cannot run: exit status 3, never a silent pass';
 like $blind->{out} . $blind->{err}, qr/DATABASE_URL/, 'and says what is missing';
 

@@ -1,0 +1,103 @@
+# What sim is aimed at: each wrong target gets one clear sentence and the right exit status, and production is refused.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use Test::More;
+use lib 'tests/lib';
+use Sim;
+
+my $empty = tempdir(CLEANUP => 1);
+
+# A command is refused with this status by one line on stderr that fits, and within a second or so.
+sub refused {
+    my ($what, $status, $pattern, $args, %opt) = @_;
+    my $r = sim($args, dir => $empty, timeout => 30, %opt);
+    is $r->{status}, $status, "$what: exit status $status" or diag "$r->{out}$r->{err}";
+    like $r->{err}, $pattern, "$what: says so";
+    my @lines = grep { /^sim/ } split /\n/, $r->{err};
+    is scalar(@lines), 1, "$what: one sentence" or diag $r->{err};
+    cmp_ok $r->{seconds}, '<', 10, "$what: at once";
+    return $r;
+}
+
+sub free_port { my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1') or die $!; return $s->sockport }
+
+# A server that gives every request the same answer, until the test ends.
+my @children;
+sub always {
+    my ($answer) = @_;
+    my $listen = IO::Socket::INET->new(Listen => 16, LocalAddr => '127.0.0.1', ReuseAddr => 1) or die $!;
+    my $pid = fork // die $!;
+    if (!$pid) {
+        $SIG{PIPE} = 'IGNORE';
+        while (my $c = $listen->accept) {
+            my $head = '';
+            while ($head !~ /\r\n\r\n/) { sysread($c, $head, 4096, length $head) or last }
+            syswrite $c, $answer;
+            close $c;
+        }
+        POSIX::_exit(0);
+    }
+    push @children, $pid;
+    return 'http://127.0.0.1:' . $listen->sockport;
+}
+END { local $?; kill 'KILL', $_ for @children; waitpid $_, 0 for @children }
+sub answer { my ($status, $body, @headers) = @_; return join "\r\n", "HTTP/1.1 $status", @headers, 'Content-Length: ' . length($body), 'Connection: close', '', $body }
+
+my @seed = qw(seed 1 0.01);
+my $dead = free_port();
+refused('no TMA_URL', 3, qr/TMA_URL/, \@seed);
+refused('an empty TMA_URL', 3, qr/TMA_URL/, \@seed, env => { TMA_URL => '' });
+refused('no environment at all', 3, qr/TMA_URL/, [qw(run 1 1 1 1)], wrap => [qw(env -i)]);
+refused('nothing listening', 3, qr/127\.0\.0\.1:$dead.*(?:nothing|refused|listen)/i, \@seed, env => { TMA_URL => "http://127.0.0.1:$dead" });
+refused('a wrong scheme', 2, qr/htp/, \@seed, env => { TMA_URL => 'htp://127.0.0.1:3200' });
+refused('no host', 2, qr/TMA_URL/, \@seed, env => { TMA_URL => 'http://' });
+refused('a bare IPv6 address', 2, qr/\[/, \@seed, env => { TMA_URL => 'http://::1:3200' });
+refused('a host elsewhere', 3, qr/--allow-host/, \@seed, env => { TMA_URL => 'http://latest.example.com' });
+refused('another kind of server', 3, qr/not a drive|no drive|health/i, \@seed, env => { TMA_URL => always(answer('200 OK', '<html>hello</html>', 'Content-Type: text/html')) });
+refused('a redirect', 3, qr{https://127\.0\.0\.1:8443}, \@seed,
+    env => { TMA_URL => always(answer('301 Moved Permanently', '', 'Location: https://127.0.0.1:8443/health')) });
+refused('a server that says it is production', 3, qr/production/i, \@seed,
+    env => { TMA_URL => always(answer('200 OK', '{"status":"ok","uptime":1,"environment":"production"}', 'Content-Type: application/json')) });
+
+my $stack = Sim::Stack->new;
+refused('an unseeded server', 3, qr/seed/, [qw(run 2 2 6 2)], env => $stack->env);
+refused('a prefix that the server has not', 3, qr{/tma}, \@seed, env => { %{ $stack->env }, TMA_URL => $stack->env->{TMA_URL} . '/tma' });
+{
+    my %no_store = %{ $stack->env };
+    delete @no_store{ grep { /^TMA_LOAD_S3_/ } keys %no_store };
+    refused('a server without an object store', 3, qr/TMA_LOAD_S3|store/, \@seed, env => \%no_store);
+}
+
+my $r = $stack->sim([qw(seed 1 0.01)]);
+is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
+refused('too few logins', 3, qr/sub-users/, [qw(run 100 2 6 2)], env => $stack->env);
+refused('more requests than the budgets allow', 3, qr/sub-users/, [qw(run 10 20 6000 900)], env => $stack->env);
+
+# The same server behind a prefix (a proxy strips it), with and without the trailing slash.
+SKIP: {
+    my $nginx = -x '/usr/sbin/nginx' ? '/usr/sbin/nginx' : undef;
+    skip 'nginx is not installed', 2 unless $nginx;
+    my $dir = tempdir(CLEANUP => 1);
+    my $port = free_port();
+    my $root = $> == 0 ? 'user root;' : '';
+    spew("$dir/nginx.conf", "$root daemon off; pid $dir/pid; error_log $dir/error.log; events {}\n"
+        . "http { access_log off; client_body_temp_path $dir/b; proxy_temp_path $dir/p; fastcgi_temp_path $dir/f; uwsgi_temp_path $dir/u; scgi_temp_path $dir/s;\n"
+        . " server { listen 127.0.0.1:$port; client_max_body_size 0; location /tma/ { proxy_pass " . $stack->env->{TMA_URL} . "/; proxy_buffering off; proxy_request_buffering off; proxy_http_version 1.1; } } }\n");
+    my $pid = fork // die $!;
+    if (!$pid) { exec $nginx, '-c', "$dir/nginx.conf", '-e', "$dir/error.log" or POSIX::_exit(1) }
+    push @children, $pid;
+    wait_until(10, sub { IO::Socket::INET->new("127.0.0.1:$port") }) or die slurp("$dir/error.log");
+    for my $url ("http://127.0.0.1:$port/tma", "http://127.0.0.1:$port/tma/") {
+        my $run = $stack->sim([qw(run 4 5 30 5 --json), "$dir/run.json"], env => { TMA_URL => $url });
+        is $run->{status}, 0, "a server behind a prefix works: $url" or diag $run->{out}, $run->{err};
+    }
+}
+
+# A server that holds somebody else's account is no throwaway.
+$stack->sql("INSERT INTO users (id, email, password, name) VALUES ('realuser00000001', 'someone\@example.com', 'x', 'Someone')");
+refused('a server with real users', 3, qr/example\.com|other users|not .*\@load\.test/, [qw(run 2 2 6 2)], env => $stack->env);
+refused('a server with real users, seeding', 3, qr/users/, \@seed, env => $stack->env);
+
+done_testing;
