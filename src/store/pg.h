@@ -1,38 +1,52 @@
 #ifndef STORE_PG_H
 #define STORE_PG_H
-/* PostgreSQL by libpq without blocking: a call suspends the coroutine (or runs the loop). A pool hands out connections first come first
- * served and replaces broken ones. Text results. The owner of libpq-fe.h. Layer 1; one loop's thread. */
+/* PostgreSQL by libpq without blocking: a call suspends the coroutine (or runs the loop). A pool hands out connections
+ * first come first served and replaces broken ones. Text results. An answer of the server that is an error is ERR_DB
+ * with its SQLSTATE in the errinfo; a connection that could not be made or was lost is ERR_DB_GONE.
+ * The owner of libpq-fe.h. Layer 1; one loop's thread. */
 #include "base/buf.h"
 #include "net/coro.h"
 
 struct pg_pool;
-struct pg;                                           /* one connection, borrowed from a pool */
+struct pg; /* one connection, borrowed from a pool */
 struct pg_result;
-/* Connects lazily; url as libpq takes it. prepare: statements are prepared once a connection and reused, keyed by the text's address:
- * pass string literals. */
+
+/* Connects lazily; url as libpq takes it. While the server refuses connections, takers share one attempt at a time with
+ * growing pauses (50 ms to 1 s), so that a caller that tries again at once does not spin. */
 enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max, struct errinfo *ei) WARN_UNUSED;
-void pg_pool_free(struct pg_pool **p);
+/* Every connection was given back before. Waits for rollbacks that pg_give started. */
+MAY_YIELD void pg_pool_free(struct pg_pool **p);
 MAY_YIELD enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei) WARN_UNUSED;
-void pg_give(struct pg **c);                         /* rolls back what is still open */
-/* params: text, NULL is SQL NULL. out may be NULL. SQLSTATE lands in ei; a lost connection is ERR_DB_GONE. */
-MAY_YIELD enum err pg_query(struct pg *c, const char *sql, int n, const char *const *params, struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
-/* pg_take, pg_query, pg_give: a statement that is its own transaction. A lost connection is retried once when the statement never left. */
-MAY_YIELD enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
-/* Several statements in one text, no parameters, results dropped: schema files, BEGIN/ROLLBACK. */
+/* Sets *c to NULL. What is still open is rolled back in the background before the connection is handed out again. */
+void pg_give(struct pg **c);
+
+/* Statements are prepared once a connection and found again by the text's address: pass string literals or other text
+ * that lives and stays the same as long as the pool. params: text, NULL is SQL NULL. out may be NULL. */
+MAY_YIELD enum err pg_query(struct pg *c, const char *sql, int n, const char *const *params, struct pg_result **out,
+                            struct errinfo *ei) WARN_UNUSED;
+/* pg_take, pg_query, pg_give: a statement that is its own transaction. Tried once more on another connection when the
+ * first one was lost before the statement left this machine. */
+MAY_YIELD enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
+                          struct errinfo *ei) WARN_UNUSED;
+/* Several statements in one text, no parameters, results dropped: schema files, BEGIN/ROLLBACK. Any text will do. */
 MAY_YIELD enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei) WARN_UNUSED;
-/* Row by row in bounded memory (single-row mode). fn returns false to stop early (the query is cancelled). */
+/* Row by row in bounded memory (single-row mode); row is valid during the call, its row index is 0. fn must not use c;
+ * it returns false to stop early: the query is cancelled and ERR_OK returned. */
 MAY_YIELD enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params,
-                           bool (*fn)(void *arg, const struct pg_result *row), void *arg, struct errinfo *ei) WARN_UNUSED;
+                           bool (*fn)(void *arg, const struct pg_result *row), void *arg,
+                           struct errinfo *ei) WARN_UNUSED;
+
 int pg_rows(const struct pg_result *r);
 int pg_affected(const struct pg_result *r);
 bool pg_is_null(const struct pg_result *r, int row, int col);
-const char *pg_str(const struct pg_result *r, int row, int col);        /* "" for NULL */
-int64_t pg_i64(const struct pg_result *r, int row, int col);            /* 0 for NULL */
-bool pg_bool(const struct pg_result *r, int row, int col);
-int pg_col(const struct pg_result *r, const char *name);                /* -1 when absent */
+const char *pg_str(const struct pg_result *r, int row, int col); /* "" for NULL */
+int64_t pg_i64(const struct pg_result *r, int row, int col);     /* 0 for NULL */
+bool pg_bool(const struct pg_result *r, int row, int col);       /* false for NULL */
+int pg_col(const struct pg_result *r, const char *name);         /* -1 when absent */
 void pg_result_free(struct pg_result **r);
-unsigned pg_pool_open(const struct pg_pool *p);      /* connections open now */
+
+unsigned pg_pool_open(const struct pg_pool *p); /* connections open now */
 unsigned pg_pool_waiting(const struct pg_pool *p);
-/* Text form of a text[] parameter; appended to out. */
+/* Text form of a text[] parameter; appended to out. A NULL item is SQL NULL. */
 enum err pg_array(struct buf *out, const char *const *items, size_t n) WARN_UNUSED;
 #endif

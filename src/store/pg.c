@@ -1,0 +1,688 @@
+/* The doubtful decision: statements are prepared on first use, in a round trip of their own, and cached by the address
+ * of their text. Comparing addresses makes the cache free of hashing SQL text; the price is the rule in the header that
+ * the text lives as long as the pool. */
+#include "store/pg.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include <libpq-fe.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define CONNECT_TIMEOUT_US (15 * US_PER_S)
+#define BACKOFF_FIRST_US   (50 * US_PER_MS)
+#define BACKOFF_MAX_US     (1 * US_PER_S)
+
+struct pg_result {
+    PGresult *res;
+};
+
+struct stmt { /* a slot of the open-addressing table; sql NULL: free */
+    const char *sql;
+    unsigned id;
+};
+
+struct pg {
+    struct pg_pool *pool;
+    PGconn *conn;
+    struct io io;
+    struct done ready;
+    bool waiting; /* a coroutine waits for ready */
+    bool idle;    /* in the pool's list */
+    bool left;    /* a byte of the current statement may have reached the server */
+    struct stmt *stmts;
+    unsigned n_stmts, cap_stmts, last_stmt;
+    struct pg *next;
+};
+
+struct pg_pool {
+    struct loop *loop;
+    char *url;
+    struct sem slots;
+    struct sem refused; /* one connection attempt at a time while the server refuses */
+    struct pg *idle;    /* last given first taken: the hottest connection */
+    unsigned open;
+    unsigned rolling_back;
+    struct done rolled_back;
+    struct mono retry_at;
+    int64_t backoff_us; /* 0: the last attempt succeeded */
+    uint64_t failures;  /* attempts that failed, and how the last one did */
+    struct errinfo last_error;
+};
+
+/* ---- one connection ---- */
+
+static void conn_free(struct pg *c)
+{
+    if (c->conn) {
+        loop_io_remove(&c->io);
+        PQfinish(c->conn);
+        c->pool->open--;
+    }
+    mem_free(c->stmts);
+    mem_free(c);
+}
+
+static bool conn_broken(const struct pg *c)
+{
+    return PQstatus(c->conn) != CONNECTION_OK;
+}
+
+static void idle_unlink(struct pg *c)
+{
+    struct pg **at = &c->pool->idle;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    c->idle = false;
+}
+
+static void on_io(struct io *io, uint32_t events)
+{
+    struct pg *c = container_of(io, struct pg, io);
+    (void)events;
+    if (c->waiting) {
+        c->waiting = false;
+        done_set(&c->ready);
+    } else if (c->idle) { /* a notice, or the server closing the connection */
+        if (!PQconsumeInput(c->conn) || conn_broken(c)) {
+            LOGD("pg", "idle connection closed by the server");
+            idle_unlink(c);
+            conn_free(c);
+        }
+    } else {
+        loop_io_set(io, 0); /* borrowed and not asking: the next call looks */
+    }
+}
+
+MAY_YIELD static void wait_io(struct pg *c, uint32_t events)
+{
+    if (c->io.events != events)
+        loop_io_set(&c->io, events);
+    c->waiting = true;
+    done_wait(c->pool->loop, &c->ready);
+}
+
+static void on_notice(void *arg, const PGresult *res)
+{
+    (void)arg;
+    const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+    bool warning = severity && strcmp(severity, "WARNING") == 0;
+    if (warning)
+        LOGW("pg", "%s", text ? text : "");
+    else
+        LOGD("pg", "%s: %s", severity ? severity : "NOTICE", text ? text : "");
+}
+
+/* The first line of libpq's text, which ends in a line feed and may have several lines. */
+static enum err gone(struct pg *c, const char *doing, struct errinfo *ei)
+{
+    struct sv text = sv_trim(sv_of(PQerrorMessage(c->conn)));
+    struct sv line = {"", 0};
+    if (!sv_split(&text, '\n', &line) || line.n == 0)
+        line = SV("the connection was closed");
+    return err_set(ei, ERR_DB_GONE, "%s: " SV_FMT, doing, SV_ARG(sv_trim(line)));
+}
+
+static enum err connect_start(struct pg *c, struct errinfo *ei)
+{
+    /* What stands before dbname gives way to what the URL says. A dead peer is noticed within 15 s. */
+    static const char *const keys[] = {"fallback_application_name",
+                                       "client_encoding",
+                                       "keepalives_idle",
+                                       "keepalives_interval",
+                                       "tcp_user_timeout",
+                                       "dbname",
+                                       NULL};
+    const char *values[] = {"drivesim", "UTF8", "10", "5", "15000", c->pool->url, NULL};
+    c->conn = PQconnectStartParams(keys, values, 1);
+    if (!c->conn)
+        return err_set(ei, ERR_DB_GONE, "cannot connect to the database: out of memory");
+    c->pool->open++;
+    if (PQstatus(c->conn) == CONNECTION_BAD)
+        return gone(c, "cannot connect to the database", ei);
+    return ERR_OK;
+}
+
+/* libpq may change sockets between two polls (several addresses), so each wait registers anew. */
+MAY_YIELD static enum err connect_wait(struct pg *c, struct errinfo *ei)
+{
+    struct mono deadline = mono_add(mono_now(), CONNECT_TIMEOUT_US);
+    PostgresPollingStatusType st = PGRES_POLLING_WRITING;
+    while (st != PGRES_POLLING_OK) {
+        if (st == PGRES_POLLING_FAILED)
+            return gone(c, "cannot connect to the database", ei);
+        c->io = (struct io){.fd = PQsocket(c->conn), .fn = on_io};
+        enum err err = loop_io_add(c->pool->loop, &c->io, st == PGRES_POLLING_READING ? EPOLLIN : EPOLLOUT, ei);
+        if (err)
+            return err;
+        c->waiting = true;
+        bool in_time = done_wait_until(c->pool->loop, &c->ready, deadline);
+        c->waiting = false;
+        loop_io_remove(&c->io);
+        if (!in_time)
+            return err_set(ei, ERR_DB_GONE, "cannot connect to the database: no answer within 15 s");
+        st = PQconnectPoll(c->conn);
+    }
+    c->io = (struct io){.fd = PQsocket(c->conn), .fn = on_io};
+    return loop_io_add(c->pool->loop, &c->io, EPOLLIN, ei);
+}
+
+MAY_YIELD static enum err conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+{
+    struct pg *c = mem_zalloc(sizeof *c);
+    c->pool = p;
+    enum err err = connect_start(c, ei);
+    if (!err)
+        err = connect_wait(c, ei);
+    if (err) {
+        conn_free(c);
+        return err;
+    }
+    PQsetnonblocking(c->conn, 1);
+    PQsetNoticeReceiver(c->conn, on_notice, NULL);
+    LOGD("pg", "connected, backend %d", PQbackendPID(c->conn));
+    *out = c;
+    return ERR_OK;
+}
+
+/* ---- the pool ---- */
+
+enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max, struct errinfo *ei)
+{
+    char *why = NULL;
+    PQconninfoOption *opts = PQconninfoParse(url, &why);
+    if (!opts) {
+        enum err err = err_set(ei, ERR_USAGE, "database url not understood: " SV_FMT, SV_ARG(sv_trim(sv_of(why))));
+        PQfreemem(why);
+        return err;
+    }
+    for (const PQconninfoOption *o = opts; o->keyword; o++)
+        if (o->val && strcmp(o->keyword, "password") == 0)
+            log_add_secret(o->val);
+    PQconninfoFree(opts);
+    struct pg_pool *p = mem_zalloc(sizeof *p);
+    p->loop = l;
+    p->url = mem_strdup(url);
+    sem_init_coro(&p->slots, max);
+    sem_init_coro(&p->refused, 1);
+    *out = p;
+    return ERR_OK;
+}
+
+void pg_pool_free(struct pg_pool **pp)
+{
+    struct pg_pool *p = *pp;
+    if (!p)
+        return;
+    while (p->rolling_back)
+        done_wait(p->loop, &p->rolled_back);
+    while (p->idle) {
+        struct pg *c = p->idle;
+        p->idle = c->next;
+        conn_free(c);
+    }
+    mem_free(p->url);
+    mem_free(p);
+    *pp = NULL;
+}
+
+/* Has the server closed it since it was last used? Asked of the kernel: the loop may not have seen it yet. */
+static bool conn_alive(struct pg *c)
+{
+    char byte;
+    ssize_t n = recv(PQsocket(c->conn), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n > 0) /* a notice, or the farewell of a server that shuts down */
+        return PQconsumeInput(c->conn) && !conn_broken(c);
+    return n < 0;
+}
+
+static struct pg *idle_pop(struct pg_pool *p)
+{
+    while (p->idle) {
+        struct pg *c = p->idle;
+        idle_unlink(c);
+        if (conn_alive(c))
+            return c;
+        conn_free(c);
+    }
+    return NULL;
+}
+
+/* One attempt, and what it means for those that come next. */
+MAY_YIELD static enum err open_noting(struct pg_pool *p, struct pg **out)
+{
+    enum err err = conn_open(p, out, &p->last_error);
+    if (!err) {
+        p->backoff_us = 0;
+        return ERR_OK;
+    }
+    p->failures++;
+    p->backoff_us = p->backoff_us == 0 ? BACKOFF_FIRST_US : p->backoff_us * 2;
+    if (p->backoff_us > BACKOFF_MAX_US)
+        p->backoff_us = BACKOFF_MAX_US;
+    p->retry_at = mono_add(mono_now(), p->backoff_us);
+    return err;
+}
+
+/* While the server refuses, one taker at a time tries, after the pause; those that queued behind it share its failure.
+ */
+MAY_YIELD static enum err open_patiently(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+{
+    enum err err = ERR_OK;
+    if (p->backoff_us == 0) {
+        err = open_noting(p, out);
+    } else {
+        uint64_t failures = p->failures;
+        sem_take(p->loop, &p->refused, 1);
+        if (p->backoff_us > 0 && p->failures != failures) {
+            err = p->last_error.code;
+        } else {
+            if (p->backoff_us > 0)
+                coro_sleep_until(p->loop, p->retry_at);
+            err = open_noting(p, out);
+        }
+        sem_give(&p->refused, 1);
+    }
+    if (err && ei)
+        *ei = p->last_error;
+    return err;
+}
+
+enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+{
+    sem_take(p->loop, &p->slots, 1);
+    struct pg *c = idle_pop(p);
+    if (!c) {
+        enum err err = open_patiently(p, &c, ei);
+        if (err) {
+            sem_give(&p->slots, 1);
+            return err;
+        }
+    }
+    *out = c;
+    return ERR_OK;
+}
+
+static void put_back(struct pg *c)
+{
+    struct pg_pool *p = c->pool;
+    if (conn_broken(c)) {
+        conn_free(c);
+    } else {
+        if (c->io.events != EPOLLIN)
+            loop_io_set(&c->io, EPOLLIN);
+        c->idle = true;
+        c->next = p->idle;
+        p->idle = c;
+    }
+    sem_give(&p->slots, 1);
+}
+
+static void roll_back(void *arg)
+{
+    struct pg *c = arg;
+    struct pg_pool *p = c->pool;
+    struct errinfo ei;
+    if (pg_script(c, "ROLLBACK", &ei))
+        LOGW("pg", "rollback: %s", err_message(&ei));
+    put_back(c);
+    if (--p->rolling_back == 0)
+        done_set(&p->rolled_back);
+}
+
+void pg_give(struct pg **cp)
+{
+    struct pg *c = *cp;
+    *cp = NULL;
+    if (!c)
+        return;
+    switch (conn_broken(c) ? PQTRANS_IDLE : PQtransactionStatus(c->conn)) {
+    case PQTRANS_INTRANS:
+    case PQTRANS_INERROR:
+        c->pool->rolling_back++;
+        coro_spawn(c->pool->loop, roll_back, c);
+        return;
+    case PQTRANS_ACTIVE: /* a caller's error path left results behind: not worth saving */
+        conn_free(c);
+        break;
+    default:
+        put_back(c);
+        return;
+    }
+}
+
+unsigned pg_pool_open(const struct pg_pool *p)
+{
+    return p->open;
+}
+
+unsigned pg_pool_waiting(const struct pg_pool *p)
+{
+    return (unsigned)sem_waiting(&p->slots);
+}
+
+/* ---- sending and receiving ---- */
+
+MAY_YIELD static enum err flush(struct pg *c, struct errinfo *ei)
+{
+    for (;;) {
+        int r = PQflush(c->conn);
+        if (r < 0)
+            return gone(c, "database", ei);
+        c->left = true;
+        if (r == 0)
+            return ERR_OK;
+        wait_io(c, EPOLLIN | EPOLLOUT);
+        /* The server may be sending too: reading keeps both sides from waiting for each other. */
+        if (!PQconsumeInput(c->conn))
+            return gone(c, "database", ei);
+    }
+}
+
+/* The next result, NULL at the end of the statement. */
+MAY_YIELD static enum err next_result(struct pg *c, PGresult **out, struct errinfo *ei)
+{
+    while (PQisBusy(c->conn)) {
+        wait_io(c, EPOLLIN);
+        if (!PQconsumeInput(c->conn))
+            return gone(c, "database", ei);
+    }
+    *out = PQgetResult(c->conn);
+    return ERR_OK;
+}
+
+static bool result_failed(const PGresult *res)
+{
+    ExecStatusType st = PQresultStatus(res);
+    return st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK && st != PGRES_SINGLE_TUPLE && st != PGRES_EMPTY_QUERY;
+}
+
+static enum err result_error(struct pg *c, const PGresult *res, struct errinfo *ei)
+{
+    const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+    const char *detail = PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL);
+    const char *context = PQresultErrorField(res, PG_DIAG_CONTEXT);
+    if (!state) /* libpq's own: the connection broke */
+        return gone(c, "database", ei);
+    LOGD("pg", "%s: %s; %s; %s", state, text ? text : "", detail ? detail : "", context ? context : "");
+    bool ended = strncmp(state, "57P0", 4) == 0; /* the server ends this session */
+    enum err err = err_set(ei, ended ? ERR_DB_GONE : ERR_DB, "%s", text ? text : "database error");
+    if (ei)
+        snprintf(ei->sqlstate, sizeof ei->sqlstate, "%s", state);
+    return err;
+}
+
+/* Reads to the end of the statement; keeps the last good result in *out (may be NULL) and the first error. */
+MAY_YIELD static enum err finish(struct pg *c, PGresult **out, struct errinfo *ei)
+{
+    enum err err = ERR_OK;
+    PGresult *kept = NULL;
+    for (;;) {
+        PGresult *res = NULL;
+        enum err lost = next_result(c, &res, err ? NULL : ei);
+        if (lost) {
+            err = err ? err : lost;
+            break;
+        }
+        if (!res)
+            break;
+        if (result_failed(res)) {
+            if (!err)
+                err = result_error(c, res, ei);
+            PQclear(res);
+            if (conn_broken(c))
+                break;
+        } else {
+            PQclear(kept);
+            kept = res;
+        }
+    }
+    if (!err && out)
+        *out = kept;
+    else
+        PQclear(kept);
+    return err;
+}
+
+/* ---- prepared statements ---- */
+
+static struct stmt *stmt_slot(struct stmt *table, unsigned cap, const char *sql)
+{
+    unsigned i = (unsigned)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) & (cap - 1);
+    while (table[i].sql && table[i].sql != sql)
+        i = (i + 1) & (cap - 1);
+    return &table[i];
+}
+
+static void stmt_grow(struct pg *c)
+{
+    unsigned cap = c->cap_stmts ? c->cap_stmts * 2 : 32;
+    struct stmt *table = mem_zalloc(cap * sizeof *table);
+    for (unsigned i = 0; i < c->cap_stmts; i++)
+        if (c->stmts[i].sql)
+            *stmt_slot(table, cap, c->stmts[i].sql) = c->stmts[i];
+    mem_free(c->stmts);
+    c->stmts = table;
+    c->cap_stmts = cap;
+}
+
+MAY_YIELD static enum err prepared(struct pg *c, const char *sql, int n, unsigned *id, struct errinfo *ei)
+{
+    if (c->n_stmts * 2 >= c->cap_stmts)
+        stmt_grow(c);
+    struct stmt *slot = stmt_slot(c->stmts, c->cap_stmts, sql);
+    if (!slot->sql) {
+        char name[16];
+        snprintf(name, sizeof name, "s%u", ++c->last_stmt);
+        if (!PQsendPrepare(c->conn, name, sql, n, NULL))
+            return gone(c, "database", ei);
+        enum err err = flush(c, ei);
+        if (!err)
+            err = finish(c, NULL, ei);
+        c->left = false; /* it was looked at, not run */
+        if (err)
+            return err;
+        slot->sql = sql;
+        slot->id = c->last_stmt;
+        c->n_stmts++;
+    }
+    *id = slot->id;
+    return ERR_OK;
+}
+
+MAY_YIELD static enum err send_prepared(struct pg *c, const char *sql, int n, const char *const *params, bool by_row,
+                                        struct errinfo *ei)
+{
+    unsigned id = 0;
+    char name[16];
+    c->left = false;
+    enum err err = prepared(c, sql, n, &id, ei);
+    if (err)
+        return err;
+    snprintf(name, sizeof name, "s%u", id);
+    if (!PQsendQueryPrepared(c->conn, name, n, params, NULL, NULL, 0))
+        return gone(c, "database", ei);
+    if (by_row)
+        PQsetSingleRowMode(c->conn);
+    return flush(c, ei);
+}
+
+enum err pg_query(struct pg *c, const char *sql, int n, const char *const *params, struct pg_result **out,
+                  struct errinfo *ei)
+{
+    PGresult *res = NULL;
+    enum err err = send_prepared(c, sql, n, params, false, ei);
+    if (!err)
+        err = finish(c, out ? &res : NULL, ei);
+    if (!err && out) {
+        struct pg_result *r = mem_alloc(sizeof *r);
+        r->res = res;
+        *out = r;
+    }
+    return err;
+}
+
+enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
+                struct errinfo *ei)
+{
+    for (int attempt = 1;; attempt++) {
+        struct pg *c = NULL;
+        enum err err = pg_take(p, &c, ei);
+        if (err)
+            return err;
+        err = pg_query(c, sql, n, params, out, ei);
+        bool again = err == ERR_DB_GONE && !c->left && attempt == 1;
+        pg_give(&c);
+        if (!again)
+            return err;
+    }
+}
+
+enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei)
+{
+    c->left = false;
+    if (!PQsendQuery(c->conn, sql))
+        return gone(c, "database", ei);
+    enum err err = flush(c, ei);
+    return err ? err : finish(c, NULL, ei);
+}
+
+/* ---- row by row ---- */
+
+struct cancel { /* PQcancel blocks on a connection of its own, so it runs in a thread */
+    struct loop *loop;
+    PGcancel *handle;
+    struct done done;
+};
+
+static void cancel_done(void *arg)
+{
+    struct cancel *k = arg;
+    done_set(&k->done);
+}
+
+static void *cancel_thread(void *arg)
+{
+    struct cancel *k = arg;
+    char why[256] = "";
+    if (!PQcancel(k->handle, why, sizeof why))
+        LOGD("pg", "cancel: %s", why);
+    loop_post(k->loop, cancel_done, k);
+    return NULL;
+}
+
+/* Returns when the request has been delivered, so that it cannot hit the connection's next statement. */
+MAY_YIELD static void cancel(struct pg *c)
+{
+    struct cancel k = {.loop = c->pool->loop, .handle = PQgetCancel(c->conn)};
+    pthread_t thread;
+    if (!k.handle)
+        return;
+    if (pthread_create(&thread, NULL, cancel_thread, &k) == 0) {
+        done_wait(k.loop, &k.done);
+        pthread_join(thread, NULL);
+    }
+    PQfreeCancel(k.handle);
+}
+
+enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params,
+                 bool (*fn)(void *arg, const struct pg_result *row), void *arg, struct errinfo *ei)
+{
+    enum err err = send_prepared(c, sql, n, params, true, ei);
+    bool stopped = false;
+    while (!err) {
+        PGresult *res = NULL;
+        err = next_result(c, &res, ei);
+        if (err || !res)
+            break;
+        if (result_failed(res)) {
+            err = stopped ? ERR_OK : result_error(c, res, ei); /* stopped: "canceling statement due to user request" */
+        } else if (PQresultStatus(res) == PGRES_SINGLE_TUPLE && !stopped) {
+            struct pg_result row = {res};
+            stopped = !fn(arg, &row);
+            if (stopped)
+                cancel(c);
+        }
+        PQclear(res);
+    }
+    if (err && !conn_broken(c))
+        (void)!finish(c, NULL, NULL);
+    return err;
+}
+
+/* ---- results ---- */
+
+int pg_rows(const struct pg_result *r)
+{
+    return PQntuples(r->res);
+}
+
+int pg_affected(const struct pg_result *r)
+{
+    int64_t n = 0;
+    return sv_to_i64(sv_of(PQcmdTuples(r->res)), &n) ? (int)n : 0;
+}
+
+bool pg_is_null(const struct pg_result *r, int row, int col)
+{
+    return PQgetisnull(r->res, row, col);
+}
+
+const char *pg_str(const struct pg_result *r, int row, int col)
+{
+    return PQgetvalue(r->res, row, col);
+}
+
+int64_t pg_i64(const struct pg_result *r, int row, int col)
+{
+    int64_t v = 0;
+    return sv_to_i64(sv_of(PQgetvalue(r->res, row, col)), &v) ? v : 0;
+}
+
+bool pg_bool(const struct pg_result *r, int row, int col)
+{
+    return PQgetvalue(r->res, row, col)[0] == 't';
+}
+
+int pg_col(const struct pg_result *r, const char *name)
+{
+    return PQfnumber(r->res, name);
+}
+
+void pg_result_free(struct pg_result **r)
+{
+    if (!*r)
+        return;
+    PQclear((*r)->res);
+    MEM_FREE(*r);
+}
+
+static enum err array_item(struct buf *out, const char *item)
+{
+    if (!item)
+        return buf_append_str(out, "NULL");
+    enum err err = buf_append_char(out, '"');
+    for (const char *s = item; *s && !err; s++) {
+        if (*s == '"' || *s == '\\')
+            err = buf_append_char(out, '\\');
+        if (!err)
+            err = buf_append_char(out, *s);
+    }
+    return err ? err : buf_append_char(out, '"');
+}
+
+enum err pg_array(struct buf *out, const char *const *items, size_t n)
+{
+    enum err err = buf_append_char(out, '{');
+    for (size_t i = 0; i < n && !err; i++) {
+        if (i > 0)
+            err = buf_append_char(out, ',');
+        if (!err)
+            err = array_item(out, items[i]);
+    }
+    return err ? err : buf_append_char(out, '}');
+}
