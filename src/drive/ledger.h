@@ -1,30 +1,45 @@
 #ifndef DRIVE_LEDGER_H
 #define DRIVE_LEDGER_H
-/* The journal of a run: what each app intended and what it was told, one fixed-size record an intent and one an outcome, appended to DIR/ledger.bin through a bounded buffer
- * that is flushed every second and when full (a killed simulator loses at most that). Every record carries a checksum, so that a torn tail is found and named. Each
- * record is written before the request leaves (INTENT) and after the answer (OUTCOME). Layer 2. */
+/* The journal of a run: what each app intended and what it was told. One record an intent (before the request leaves)
+ * and one an outcome (after the answer), appended to DIR/ledger.bin through a bounded buffer that goes out when full
+ * and at each ledger_flush; the simulator flushes every second, so a killed one loses at most that. Every record
+ * carries its length and a checksum: a torn tail is found and named, and all before it stands. Layer 2, one thread. */
 #include "drive/model.h"
+
 #define LEDGER_VERSION 1
+
+/* NOTE: a read of a file's content (op DOWNLOAD): the version and revision seen; it has no intent. */
 enum ledger_kind { LEDGER_INTENT = 1, LEDGER_OUTCOME = 2, LEDGER_NOTE = 3 };
-struct ledger_record {               /* in memory; the file's form is little-endian and packed by ledger.c */
+
+/* In memory. The file's form is little-endian, strings with their length in one byte: about 130 bytes a record. */
+struct ledger_record {
     uint8_t kind, op, outcome, flags;
-    uint16_t status;
-    uint32_t app, login;
-    uint64_t seq;                    /* of the intent; the outcome names the same */
+    uint16_t status;     /* HTTP, 0: none */
+    uint32_t app, login; /* login: index into "logins" of run.json */
+    uint64_t seq;        /* of the intent; the outcome names the same */
     int64_t mono_us, wall_us;
-    char file_id[32];                /* "" when not known yet */
-    char parent_id[32];
-    char other_id[32];               /* new parent (move, copy), lock id */
-    char version_before[24], version_after[24];
+    char file_id[DRIVE_ID_MAX + 1]; /* "" when not known yet */
+    char parent_id[DRIVE_ID_MAX + 1];
+    char other_id[DRIVE_ID_MAX + 1]; /* new parent (move, copy), lock id (save) */
+    char version_before[DRIVE_ID_MAX + 1], version_after[DRIVE_ID_MAX + 1];
     uint64_t content_key, revision, parent_revision, size;
-    char name[256];                  /* "" unless the operation names something; stored with its length */
+    char name[DRIVE_NAME_MAX + 1]; /* "" unless the operation names something or writes content */
 };
+
 struct ledger;
-enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei) WARN_UNUSED;      /* makes dir; fails when it holds a ledger */
-void ledger_append(struct ledger *l, const struct ledger_record *r);    /* an I/O error is kept: ledger_error */
+/* Makes DIR and its parents; ERR_IO when it already holds a ledger or cannot be written, ERR_FULL on a full disk. */
+enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei) WARN_UNUSED;
+/* Never fails at once: the first write error is kept (ledger_error) and what follows is counted as lost. */
+void ledger_append(struct ledger *l, const struct ledger_record *r);
 enum err ledger_flush(struct ledger *l, struct errinfo *ei) WARN_UNUSED;
-enum err ledger_error(const struct ledger *l, struct errinfo *ei);      /* the first write error (a full disk), ERR_OK if none */
+/* The first write error, ERR_OK if none. */
+enum err ledger_error(const struct ledger *l, struct errinfo *ei);
+uint64_t ledger_records(const struct ledger *l); /* appended and not lost */
+/* Flushes and closes; *l becomes NULL also on an error. */
 enum err ledger_close(struct ledger **l, struct errinfo *ei) WARN_UNUSED;
-/* Reads front to back. *torn is set when the file ends within a record or a checksum fails; records before it were all delivered. */
-enum err ledger_read(const char *dir, bool (*fn)(void *arg, const struct ledger_record *r), void *arg, bool *torn, struct errinfo *ei) WARN_UNUSED;
+
+/* Reads front to back; fn false stops early. *torn is set when the file ends within a record or a checksum fails: all
+ * records before that were delivered. ERR_PARSE when it is no ledger or of another version. */
+enum err ledger_read(const char *dir, bool (*fn)(void *arg, const struct ledger_record *r), void *arg, bool *torn,
+                     struct errinfo *ei) WARN_UNUSED;
 #endif
