@@ -7,10 +7,13 @@
 #include <time.h>
 
 #define DIRECTORY_MAX (64u << 20)
-#define BLOCK_LEN     32768               /* of a stored deflate block: at most 65,535 */
-#define LARGE         (UINT64_C(3) << 30) /* contents from here on get 8-byte sizes, the blocks' overhead included */
-#define LIMIT32       UINT64_C(0xffffffff)
-#define LIMIT16       UINT64_C(0xffff)
+#define BLOCK_LEN     32768 /* of a stored deflate block: at most 65,535 */
+/* Contents from here on get 8-byte sizes, the blocks' overhead included. The unit test sets it low. */
+#ifndef LARGE
+#define LARGE (UINT64_C(3) << 30)
+#endif
+#define LIMIT32 UINT64_C(0xffffffff)
+#define LIMIT16 UINT64_C(0xffff)
 
 enum { SIG_LOCAL = 0x04034b50, SIG_DESCRIPTOR = 0x08074b50, SIG_CENTRAL = 0x02014b50 };
 enum { SIG_END64 = 0x06064b50, SIG_LOCATOR64 = 0x07064b50, SIG_END = 0x06054b50 };
