@@ -151,6 +151,11 @@ bool json_is_number(const struct json *v)
     return cJSON_IsNumber(in(v));
 }
 
+bool json_is_bool(const struct json *v)
+{
+    return cJSON_IsBool(in(v));
+}
+
 const char *json_str(const struct json *v)
 {
     return json_is_string(v) ? in(v)->valuestring : NULL;

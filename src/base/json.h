@@ -20,6 +20,7 @@ bool json_is_array(const struct json *v);
 bool json_is_object(const struct json *v);
 bool json_is_string(const struct json *v);
 bool json_is_number(const struct json *v);
+bool json_is_bool(const struct json *v);
 const char *json_str(const struct json *v); /* NULL unless a string */
 bool json_bool(const struct json *v, bool fallback);
 bool json_i64(const struct json *v, int64_t *out); /* a number without fraction, or a string holding one (v2 sizes) */

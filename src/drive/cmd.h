@@ -1,56 +1,57 @@
 #ifndef DRIVE_CMD_H
 #define DRIVE_CMD_H
-/* What every command shares: its table row, the context it runs in, and the result it leaves behind, which main renders as text, JSON and exit status. Layer 2. */
+/* What every command shares: its table row, the options of all commands and the context it runs in. Layer 2. */
 #include "base/opt.h"
-#include "drive/stats.h"
+#include "drive/result.h"
 #include "drive/target.h"
 
-struct cmd_common {                  /* options of every command */
+struct cmd_common { /* options of every command */
     const char *json_file, *csv_file;
     struct opt_list fail_on;
-    int64_t seed;                    /* --seed, default 1 */
+    int64_t seed; /* --seed, default 1 */
     const char *trace, *log_level, *allow_host, *cafile;
-    bool insecure, no_color, quiet;
+    bool insecure, no_color, quiet; /* quiet: no progress, no reports; the summary stays */
 };
-struct tree_summary { bool known; uint64_t folders, files, depth, hot_folders, hot_files, bytes; char manifest_sha256[65]; };
-enum check_status { CHECK_OK, CHECK_VIOLATED, CHECK_NOT_RUN };
-struct check_result { const char *name; enum check_status status; uint64_t examined, wrong; char summary[200]; char **detail; size_t n_detail; };
-struct app_summary { bool known; uint64_t planned, streams_up, streams_peak; int64_t rss_bytes_per_app; };
-struct generator_summary { bool known; int64_t cpu_us; int64_t lag_p99_us; bool limited; char why[120]; };
-struct result {
-    const char *command;
-    enum err err; struct errinfo why;   /* the command's own end */
-    bool interrupted; int64_t seconds_us;
-    struct stats stats;
-    struct tree_summary tree;
-    struct app_summary apps;
-    struct generator_summary generator;
-    int64_t server_peak_rss;         /* -1: not known */
-    struct check_result *checks; size_t n_checks;
-    char run_dir[256];               /* "" when the command keeps none */
-};
+struct loop;
+struct httpc;
+
 struct cmd_ctx {
     const struct cmd_common *common;
     struct target *target;
-    struct loop *loop;
+    struct loop *loop; /* NULL with CMD_NO_LOOP, as is http */
     struct httpc *http;
     struct result *result;
-    FILE *out;                       /* results: stdout */
-    bool tty, color;                 /* of out */
-    volatile int *interrupts;        /* how many SIGINT/SIGTERM so far: 1 drains, 2 ends */
-    void (*on_interrupt)(void *arg); void *on_interrupt_arg;       /* called on the loop at each; set by the command */
+    FILE *out;                /* for people: stdout, line-buffered; stderr when the JSON or CSV goes to stdout */
+    bool tty, color;          /* of out */
+    volatile int *interrupts; /* how many SIGINT/SIGTERM so far: 1 drains, 2 ends */
+    /* Set by the command; called on the loop's stack at the first signal and at the second. At the first: stop making
+     * work, finish what runs, let go of locks, return. At the second: bring result up to date; everything that waits
+     * for an answer gets ERR_CANCELLED, and a second later the program ends with what result then holds. */
+    void (*on_interrupt)(void *arg);
+    void *on_interrupt_arg;
 };
-enum cmd_flags { CMD_NEEDS_URL = 1, CMD_THEN_CHECK = 2, CMD_NO_LOOP = 4 };
-struct command {                     /* one row of the table in sim/main.c; each command's file defines its own */
-    const char *name, *summary, *usage, *examples;
-    const struct opt_pos *pos; const struct opt *opts;
-    size_t conf_size; const void *defaults;   /* defaults copied over conf before parsing; NULL: zeros */
+
+enum cmd_flags {
+    CMD_NEEDS_URL = 1,       /* TMA_URL must name a server that answers and may be aimed at */
+    CMD_THEN_CHECK = 2,      /* the checks follow when it ended well */
+    CMD_NO_LOOP = 4,         /* runs without a loop and an HTTP client */
+    CMD_FAILURES_MATTER = 8, /* failed operations make the exit status 1 unless --fail-on speaks of failures */
+};
+struct command { /* one row of the table in sim/main.c; each command's file defines its own */
+    const char *name, *summary, *usage;
+    const char *examples; /* one a line */
+    const struct opt_pos *pos;
+    const struct opt *opts;
+    size_t conf_size;
+    const void *defaults; /* copied over conf before parsing; NULL: zeros */
     unsigned flags;
     MAY_YIELD enum err (*run)(void *conf, struct cmd_ctx *ctx, struct errinfo *ei);
 };
-/* Progress on one line with rate and ETA on a terminal, a plain line every 15 s in a pipe; NO_COLOR honoured. */
+
+/* Progress: on a terminal one line rewritten in place, in a pipe a plain line every 15 s, with rate and the time left.
+ * out may be NULL: then nothing is printed. */
 struct progress;
-struct progress *progress_new(FILE *out, bool tty, const char *what, uint64_t total);
-void progress_set(struct progress *p, uint64_t n, const char *bound);   /* bound: the named limit, may be NULL */
-void progress_free(struct progress **p);             /* ends the line */
+struct progress *progress_new(FILE *out, bool tty, const char *what, uint64_t total); /* total 0: not known */
+void progress_set(struct progress *p, uint64_t n, const char *bound); /* bound: the named limit, may be NULL */
+void progress_free(struct progress **p);                              /* prints the last state and ends the line */
 #endif

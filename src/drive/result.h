@@ -1,0 +1,85 @@
+#ifndef DRIVE_RESULT_H
+#define DRIVE_RESULT_H
+/* What a command leaves behind: its end, its counters, the tree, the checks, the thresholds. One struct, three
+ * renderings (text, JSON with the keys of design.md, CSV). The command fills it, main renders it. Layer 2. */
+#include "base/opt.h"
+#include "drive/stats.h"
+
+struct tree_summary {
+    bool known;
+    uint64_t folders, files, depth, hot_folders, hot_files, bytes;
+    char manifest_sha256[65];
+};
+enum check_status { CHECK_OK, CHECK_VIOLATED, CHECK_NOT_RUN };
+struct check_result {
+    const char *name; /* static */
+    enum check_status status;
+    uint64_t examined, wrong;
+    char summary[200];
+    char **detail; /* owned, mem_alloc'ed, as are the strings */
+    size_t n_detail;
+};
+struct app_summary {
+    bool known;
+    uint64_t planned, streams_up, streams_peak;
+    int64_t rss_bytes_per_app;
+};
+struct generator_summary {
+    bool known;
+    int64_t cpu_us;
+    int64_t lag_p99_us; /* -1: no samples */
+    bool limited;
+    char why[120];
+};
+/* A number of one command alone: "pairs", "per_second", 9.8. Names are static, or owned by the caller for the
+ * result's life. */
+struct result_figure {
+    const char *section; /* NULL: top level */
+    const char *key;
+    double value;
+    int decimals;
+};
+struct threshold;
+
+struct result {
+    const char *command;
+    int64_t seed;
+    enum err err; /* the command's own end */
+    struct errinfo why;
+    bool interrupted, reader_gone; /* reader_gone: stdout was closed by the other side */
+    bool failures_matter; /* a failed operation makes the run unhealthy, unless a threshold speaks of failures */
+    int64_t seconds_us;
+    struct stats stats;
+    struct tree_summary tree;
+    struct app_summary apps;
+    struct generator_summary generator;
+    int64_t server_peak_rss; /* -1: not known */
+    struct check_result *checks;
+    size_t n_checks;
+    struct result_figure *figures;
+    size_t n_figures;
+    struct threshold *thresholds;
+    size_t n_thresholds;
+    char run_dir[256]; /* "" when the command keeps none */
+    char note[200];    /* one more line of the summary: fallbacks in force; "" for none */
+};
+
+void result_init(struct result *r, const char *command);
+void result_done(struct result *r);
+void result_figure(struct result *r, const char *section, const char *key, double value, int decimals);
+
+/* A condition of health: "save.p99<200ms", "failed==0", "download.failed<=2", "rss_bytes_per_app<64KiB",
+ * "checks.storage.wrong==0". The path is one of the JSON's numbers; "operations", the section of a lone name and the
+ * unit "_ms" may be left out, "slowest" is max_ms. ERR_USAGE with a sentence when it is malformed or names no figure.
+ */
+enum err result_threshold(struct result *r, const char *expr, struct errinfo *ei) WARN_UNUSED;
+/* Judges every threshold by what the result holds now. One whose figure has no samples is missed. */
+void result_judge(struct result *r);
+/* After result_judge: 0 healthy, 1 a check, a threshold or a failure, else what err says; 141 when the reader went. */
+int result_exit_status(const struct result *r);
+
+void result_print(const struct result *r, FILE *out, bool color);
+enum err result_json(const struct result *r, struct buf *out) WARN_UNUSED;
+/* One line an operation, under a line of names (RFC 4180 with LF). */
+enum err result_csv(const struct result *r, struct buf *out) WARN_UNUSED;
+#endif

@@ -1,0 +1,396 @@
+#include "drive/stats.h"
+#include "base/mem.h"
+#include <string.h>
+
+void stats_init(struct stats *s)
+{
+    memset(s, 0, sizeof *s);
+}
+
+void stats_done(struct stats *s)
+{
+    for (unsigned i = 0; i < OP_COUNT; i++) {
+        hist_free(&s->op[i].from_send);
+        hist_free(&s->op[i].from_due);
+    }
+    stats_init(s);
+}
+
+void stats_reset(struct stats *s)
+{
+    struct stats_op kept[OP_COUNT];
+
+    memcpy(kept, s->op, sizeof kept);
+    stats_init(s);
+    for (unsigned i = 0; i < OP_COUNT; i++) {
+        struct stats_op *op = &s->op[i];
+        op->from_send = kept[i].from_send;
+        op->from_due = kept[i].from_due;
+        if (op->from_send)
+            hist_reset(op->from_send);
+        if (op->from_due)
+            hist_reset(op->from_due);
+    }
+}
+
+static void hist_add(struct hist **into, const struct hist *from)
+{
+    if (!from || !hist_count(from))
+        return;
+    if (!*into)
+        *into = hist_new();
+    hist_merge(*into, from);
+}
+
+/* text is already folded. */
+static void reason_count(struct stats *s, const char *text, uint64_t n)
+{
+    for (size_t i = 0; i < s->n_reasons; i++)
+        if (strcmp(s->reasons[i].text, text) == 0) {
+            s->reasons[i].count += n;
+            return;
+        }
+    if (s->n_reasons == STATS_REASONS) {
+        s->other_reasons += n;
+        return;
+    }
+    struct stats_reason *r = &s->reasons[s->n_reasons++];
+    snprintf(r->text, sizeof r->text, "%s", text);
+    r->count = n;
+}
+
+void stats_merge(struct stats *into, const struct stats *from)
+{
+    for (unsigned i = 0; i < OP_COUNT; i++) {
+        for (unsigned o = 0; o < OUT_COUNT; o++)
+            into->op[i].by_outcome[o] += from->op[i].by_outcome[o];
+        hist_add(&into->op[i].from_send, from->op[i].from_send);
+        hist_add(&into->op[i].from_due, from->op[i].from_due);
+    }
+    for (unsigned c = 0; c < CAUSE_COUNT; c++)
+        into->by_cause[c] += from->by_cause[c];
+    for (size_t i = 0; i < from->n_reasons; i++)
+        reason_count(into, from->reasons[i].text, from->reasons[i].count);
+    into->other_reasons += from->other_reasons;
+    into->requests += from->requests;
+    into->waited_us += from->waited_us;
+    into->throttled += from->throttled;
+    into->reconnects += from->reconnects;
+    into->bytes_up += from->bytes_up;
+    into->bytes_down += from->bytes_down;
+}
+
+static void record_latency(struct hist **h, struct mono from, struct mono to)
+{
+    if (!*h)
+        *h = hist_new();
+    hist_record(*h, mono_diff(to, from));
+}
+
+void stats_record(struct stats *s, enum drive_op op, const struct api_result *r, struct mono due)
+{
+    struct stats_op *o = &s->op[op];
+
+    o->by_outcome[r->outcome]++;
+    s->throttled += r->outcome == OUT_THROTTLED;
+    s->bytes_up += r->bytes_up;
+    s->bytes_down += r->bytes_down;
+    if (r->outcome == OUT_OK) {
+        record_latency(&o->from_send, r->sent, r->done);
+        record_latency(&o->from_due, due.us ? due : r->sent, r->done);
+    }
+    if (outcome_is_failure(r->outcome)) {
+        char text[sizeof r->reason + 16];
+        const char *why = r->reason[0] ? r->reason : outcome_key(r->outcome);
+        if (r->status)
+            snprintf(text, sizeof text, "%d %s", r->status, why);
+        else
+            snprintf(text, sizeof text, "%s", why);
+        stats_reason_add(s, op, text);
+    }
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_word(char c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* An id: eight or more letters and digits mixed, or a word whose case changes too often for one that people write. */
+static bool is_id(struct sv word)
+{
+    unsigned digits = 0, rises = 0;
+
+    for (size_t i = 0; i < word.n; i++) {
+        digits += is_digit(word.p[i]);
+        rises += i && word.p[i] >= 'A' && word.p[i] <= 'Z' && word.p[i - 1] >= 'a' && word.p[i - 1] <= 'z';
+    }
+    return word.n >= 8 && (digits || (word.n >= 12 && rises * 5 >= word.n));
+}
+
+/* One word with each run of digits as '#', or '#' alone for an id. The HTTP status in front stays. */
+static enum err fold_word(struct buf *out, struct sv word, bool keep)
+{
+    enum err err = ERR_OK;
+
+    if (keep)
+        return buf_append(out, word.p, word.n);
+    if (is_id(word))
+        return buf_append_char(out, '#');
+    for (size_t i = 0; i < word.n && !err; i++) {
+        if (!is_digit(word.p[i]))
+            err = buf_append_char(out, word.p[i]);
+        else if (!i || !is_digit(word.p[i - 1]))
+            err = buf_append_char(out, '#');
+    }
+    return err;
+}
+
+static enum err fold(struct buf *out, struct sv text)
+{
+    enum err err = ERR_OK;
+    bool first = true;
+
+    while (text.n && !err) {
+        size_t n = 0;
+        while (n < text.n && is_word(text.p[n]))
+            n++;
+        /* "\x1b" is an escaped byte, not a number. */
+        bool escape = text.n > 3 && text.p[0] == '\\' && text.p[1] == 'x';
+        if (escape)
+            err = buf_append(out, text.p, n = 4);
+        else if (n)
+            err = fold_word(out, (struct sv){text.p, n}, first && n == 3);
+        else
+            err = buf_append(out, text.p, n = 1);
+        text = (struct sv){text.p + n, text.n - n};
+        first = false;
+    }
+    return err;
+}
+
+void stats_reason_add(struct stats *s, enum drive_op op, const char *reason)
+{
+    struct buf folded = BUF_INIT(8192), shown = BUF_INIT(1024);
+    struct sv text = {reason, strnlen(reason, 4096)};
+
+    if (buf_appendf(&shown, "%s: ", drive_op_text(op)) || fold(&folded, text) ||
+        str_escape(&shown, (struct sv){buf_cstr(&folded), folded.len}, sizeof s->reasons[0].text - 48))
+        goto out; /* cannot be: both limits are above what goes in */
+    reason_count(s, buf_cstr(&shown), 1);
+out:
+    buf_done(&folded);
+    buf_done(&shown);
+}
+
+uint64_t stats_ok(const struct stats *s, enum drive_op op)
+{
+    return s->op[op].by_outcome[OUT_OK];
+}
+
+uint64_t stats_failed(const struct stats *s, enum drive_op op)
+{
+    uint64_t n = 0;
+
+    for (unsigned o = 0; o < OUT_COUNT; o++)
+        if (outcome_is_failure((enum outcome)o))
+            n += s->op[op].by_outcome[o];
+    return n;
+}
+
+uint64_t stats_calls(const struct stats *s, enum drive_op op)
+{
+    uint64_t n = 0;
+
+    for (unsigned o = 0; o < OUT_COUNT; o++)
+        n += s->op[op].by_outcome[o];
+    return n;
+}
+
+uint64_t stats_failed_all(const struct stats *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        n += stats_failed(s, (enum drive_op)i);
+    return n;
+}
+
+static const char *ms_text(char *dst, size_t n, const struct hist *h, double pct)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+
+    if (us < 0)
+        snprintf(dst, n, "-");
+    else
+        str_format(dst, n, "%.1f", (double)us / 1000);
+    return dst;
+}
+
+static const double table_pcts[] = {50, 95, 99, 100};
+
+void stats_print_table(const struct stats *s, FILE *out, bool color)
+{
+    fprintf(out, "%-16s %9s %7s %9s %9s %9s %9s  ms\n", "operation", "ok", "failed", "p50", "p95", "p99", "slowest");
+    for (unsigned i = 0; i < OP_COUNT; i++) {
+        enum drive_op op = (enum drive_op)i;
+        uint64_t ok = stats_ok(s, op), failed = stats_failed(s, op), rest = stats_calls(s, op) - ok - failed;
+        bool red = color && failed;
+        char cell[24];
+        if (!stats_calls(s, op))
+            continue;
+        fprintf(out, "%-16s %9llu %s%7llu%s", drive_op_text(op), (unsigned long long)ok, red ? "\033[31m" : "",
+                (unsigned long long)failed, red ? "\033[0m" : "");
+        for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++)
+            fprintf(out, " %9s", ms_text(cell, sizeof cell, s->op[i].from_send, table_pcts[p]));
+        if (rest)
+            fprintf(out, "      %llu conflicts, %llu throttled", (unsigned long long)s->op[i].by_outcome[OUT_CONFLICT],
+                    (unsigned long long)s->op[i].by_outcome[OUT_THROTTLED]);
+        fputc('\n', out);
+    }
+}
+
+/* Indices of the reasons, most common first; ties in the order of their coming. */
+static void rank_reasons(const struct stats *s, size_t order[STATS_REASONS])
+{
+    for (size_t i = 0; i < s->n_reasons; i++) {
+        size_t at = i;
+        for (; at && s->reasons[order[at - 1]].count < s->reasons[i].count; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+void stats_print_reasons(const struct stats *s, FILE *out, size_t most)
+{
+    size_t order[STATS_REASONS];
+    uint64_t beyond = s->other_reasons;
+
+    if (!s->n_reasons && !beyond)
+        return;
+    rank_reasons(s, order);
+    fprintf(out, "most common failure reasons\n");
+    for (size_t i = 0; i < s->n_reasons; i++) {
+        const struct stats_reason *r = &s->reasons[order[i]];
+        if (i < most)
+            fprintf(out, "%9llu  %s\n", (unsigned long long)r->count, r->text);
+        else
+            beyond += r->count;
+    }
+    if (beyond)
+        fprintf(out, "%9llu  other reasons\n", (unsigned long long)beyond);
+}
+
+static void write_ms(struct jsonw *w, const char *key, int64_t us)
+{
+    if (us < 0)
+        jsonw_null(w, key);
+    else
+        jsonw_f64(w, key, (double)us / 1000, 3);
+}
+
+static void write_latency(struct jsonw *w, const struct hist *h)
+{
+    write_ms(w, "p50_ms", h ? hist_percentile(h, 50) : -1);
+    write_ms(w, "p95_ms", h ? hist_percentile(h, 95) : -1);
+    write_ms(w, "p99_ms", h ? hist_percentile(h, 99) : -1);
+    write_ms(w, "max_ms", h ? hist_max(h) : -1);
+    write_ms(w, "min_ms", h ? hist_min(h) : -1);
+    if (h && hist_count(h))
+        jsonw_f64(w, "mean_ms", hist_mean(h) / 1000, 3);
+    else
+        jsonw_null(w, "mean_ms");
+}
+
+static void write_op(const struct stats *s, enum drive_op op, struct jsonw *w)
+{
+    const struct stats_op *o = &s->op[op];
+
+    jsonw_object(w, drive_op_key(op));
+    jsonw_i64(w, "ok", (int64_t)stats_ok(s, op));
+    jsonw_i64(w, "failed", (int64_t)stats_failed(s, op));
+    jsonw_object(w, "outcomes");
+    for (unsigned i = 0; i < OUT_COUNT; i++)
+        jsonw_i64(w, outcome_key((enum outcome)i), (int64_t)o->by_outcome[i]);
+    jsonw_end_object(w);
+    write_latency(w, o->from_send);
+    jsonw_object(w, "from_due");
+    write_latency(w, o->from_due);
+    jsonw_end_object(w);
+    jsonw_end_object(w);
+}
+
+static void write_failures(const struct stats *s, struct jsonw *w)
+{
+    size_t order[STATS_REASONS];
+
+    rank_reasons(s, order);
+    jsonw_array(w, "failures");
+    for (size_t i = 0; i <= s->n_reasons; i++) {
+        bool last = i == s->n_reasons;
+        if (last && !s->other_reasons)
+            break;
+        jsonw_object(w, NULL);
+        jsonw_str(w, "reason", last ? "other reasons" : s->reasons[order[i]].text);
+        jsonw_i64(w, "count", (int64_t)(last ? s->other_reasons : s->reasons[order[i]].count));
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+void stats_write_json(const struct stats *s, struct jsonw *w)
+{
+    jsonw_i64(w, "requests", (int64_t)s->requests);
+    jsonw_i64(w, "failed", (int64_t)stats_failed_all(s));
+    jsonw_i64(w, "throttled", (int64_t)s->throttled);
+    jsonw_i64(w, "reconnects", (int64_t)s->reconnects);
+    jsonw_f64(w, "waited_seconds", (double)s->waited_us / 1e6, 3);
+    jsonw_i64(w, "bytes_up", (int64_t)s->bytes_up);
+    jsonw_i64(w, "bytes_down", (int64_t)s->bytes_down);
+    jsonw_object(w, "causes");
+    for (unsigned c = 0; c < CAUSE_COUNT; c++)
+        jsonw_i64(w, cause_key((enum cause)c), (int64_t)s->by_cause[c]);
+    jsonw_end_object(w);
+    jsonw_object(w, "operations");
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        if (stats_calls(s, (enum drive_op)i))
+            write_op(s, (enum drive_op)i, w);
+    jsonw_end_object(w);
+    write_failures(s, w);
+}
+
+static enum err csv_row(const struct stats *s, enum drive_op op, struct buf *out)
+{
+    const struct stats_op *o = &s->op[op];
+    enum err err = buf_appendf(out, "%s,%llu,%llu", drive_op_key(op), (unsigned long long)stats_ok(s, op),
+                               (unsigned long long)stats_failed(s, op));
+
+    for (unsigned i = 0; i < OUT_COUNT && !err; i++)
+        if (i != OUT_OK)
+            err = buf_appendf(out, ",%llu", (unsigned long long)o->by_outcome[i]);
+    for (unsigned p = 0; p < 2 * ARRAY_LEN(table_pcts) && !err; p++) {
+        const struct hist *h = p < ARRAY_LEN(table_pcts) ? o->from_send : o->from_due;
+        int64_t us = h ? hist_percentile(h, table_pcts[p % ARRAY_LEN(table_pcts)]) : -1;
+        err = us < 0 ? buf_append_char(out, ',') : buf_appendf(out, ",%.3f", (double)us / 1000);
+    }
+    return err ? err : buf_append_char(out, '\n');
+}
+
+enum err stats_write_csv(const struct stats *s, struct buf *out)
+{
+    enum err err = buf_append_str(out, "operation,ok,failed");
+
+    for (unsigned i = 0; i < OUT_COUNT && !err; i++)
+        if (i != OUT_OK)
+            err = buf_appendf(out, ",%s", outcome_key((enum outcome)i));
+    if (!err)
+        err = buf_append_str(out, ",p50_ms,p95_ms,p99_ms,max_ms,due_p50_ms,due_p95_ms,due_p99_ms,due_max_ms\n");
+    for (unsigned i = 0; i < OP_COUNT && !err; i++)
+        if (stats_calls(s, (enum drive_op)i))
+            err = csv_row(s, (enum drive_op)i, out);
+    return err;
+}

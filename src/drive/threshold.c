@@ -1,0 +1,189 @@
+#include "drive/threshold.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "drive/model.h"
+#include <string.h>
+
+enum compare { CMP_LE, CMP_GE, CMP_EQ, CMP_NE, CMP_LT, CMP_GT };
+/* Two-letter signs stand first: "<=" is not "<". */
+static const struct {
+    const char *sign;
+    enum compare compare;
+} signs[] = {{"<=", CMP_LE}, {">=", CMP_GE}, {"==", CMP_EQ}, {"!=", CMP_NE},
+             {"<", CMP_LT},  {">", CMP_GT},  {"=", CMP_EQ}};
+
+static bool holds(enum compare compare, double a, double b)
+{
+    switch (compare) {
+    case CMP_LE:
+        return a <= b;
+    case CMP_GE:
+        return a >= b;
+    case CMP_EQ:
+        return a == b;
+    case CMP_NE:
+        return a != b;
+    case CMP_LT:
+        return a < b;
+    default:
+        return a > b;
+    }
+}
+
+static const struct json *named_item(const struct json *array, const char *name)
+{
+    for (const struct json *item = json_first(array); item; item = json_next(item)) {
+        const char *own = json_str(json_get(item, "name"));
+        if (own && strcmp(own, name) == 0)
+            return item;
+    }
+    return NULL;
+}
+
+/* One step down. Left out may be: the unit "_ms" and the level "outcomes". */
+static const struct json *child(const struct json *v, const char *name)
+{
+    char with_unit[64];
+    const struct json *found;
+
+    if (json_is_array(v))
+        return named_item(v, name);
+    if ((found = json_get(v, name)))
+        return found;
+    if (strcmp(name, "slowest") == 0)
+        name = "max";
+    str_format(with_unit, sizeof with_unit, "%s_ms", name);
+    if ((found = json_get(v, with_unit)))
+        return found;
+    return json_get(json_get(v, "outcomes"), name);
+}
+
+static const struct json *descend(const struct json *v, const char *path)
+{
+    struct sv rest = sv_of(path), word;
+    char name[64];
+
+    while (v && sv_split(&rest, '.', &word)) {
+        if (word.n >= sizeof name)
+            return NULL;
+        memcpy(name, word.p, word.n);
+        name[word.n] = '\0';
+        v = child(v, name);
+    }
+    return v;
+}
+
+static bool is_figure(const struct json *v)
+{
+    return json_is_number(v) || json_is_bool(v) || (v && json_is_null(v));
+}
+
+/* From the top, else within each section: "save.p99" is operations.save.p99_ms, "lag_p99" generator.lag_p99_ms. */
+static const struct json *lookup(const struct json *doc, const char *path)
+{
+    const struct json *v = descend(doc, path);
+
+    for (const struct json *section = json_first(doc); section && !is_figure(v); section = json_next(section))
+        v = json_is_object(section) || json_is_array(section) ? descend(section, path) : NULL;
+    return is_figure(v) ? v : NULL;
+}
+
+/* "full pass" and "full-pass" are full_pass. */
+static enum err copy_path(struct threshold *t, struct sv path)
+{
+    if (!path.n || path.n >= sizeof t->path)
+        return ERR_USAGE;
+    for (size_t i = 0; i < path.n; i++)
+        t->path[i] = path.p[i] == ' ' || path.p[i] == '-' ? '_' : path.p[i];
+    t->path[path.n] = '\0';
+    return ERR_OK;
+}
+
+/* The value in the unit that the figure's key names. */
+static enum err parse_value(const char *text, const char *key, double *out)
+{
+    struct sv k = sv_of(key);
+    int64_t scaled;
+
+    if (sv_to_f64(sv_of(text), out))
+        return ERR_OK;
+    if (sv_ends(k, SV("_ms")) || sv_ends(k, SV("seconds"))) {
+        enum err err = opt_parse_duration(text, &scaled);
+        *out = (double)scaled / (sv_ends(k, SV("_ms")) ? 1e3 : 1e6);
+        return err;
+    }
+    if (sv_starts(k, SV("bytes")) || strstr(key, "_bytes")) {
+        enum err err = opt_parse_size(text, &scaled);
+        *out = (double)scaled;
+        return err;
+    }
+    return ERR_USAGE;
+}
+
+static enum err refuse(const char *expr, const char *why, struct errinfo *ei)
+{
+    struct buf shown = BUF_INIT(512);
+
+    if (str_escape(&shown, sv_of(expr), 80))
+        buf_reset(&shown);
+    err_set(ei, ERR_USAGE, "--fail-on '%s': %s", buf_cstr(&shown), why);
+    buf_done(&shown);
+    return ERR_USAGE;
+}
+
+/* An operation that never came up has counts, all 0, but no latencies. */
+static bool is_count(const char *key)
+{
+    for (unsigned i = 0; i < OUT_COUNT; i++)
+        if (strcmp(key, outcome_key((enum outcome)i)) == 0)
+            return true;
+    return strcmp(key, "failed") == 0;
+}
+
+enum err threshold_parse(struct threshold *t, const char *expr, const struct json *sample, struct errinfo *ei)
+{
+    size_t at = strcspn(expr, "<>=!");
+    const char *sign = expr + at;
+    struct sv value;
+    char text[48];
+    size_t i = 0;
+
+    *t = (struct threshold){.state = THRESHOLD_NO_SAMPLES};
+    while (i < ARRAY_LEN(signs) && strncmp(sign, signs[i].sign, strlen(signs[i].sign)) != 0)
+        i++;
+    if (i == ARRAY_LEN(signs))
+        return refuse(expr, "needs a comparison (< <= > >= == !=), such as save.p99<200ms", ei);
+    t->compare = signs[i].compare;
+    value = sv_trim(sv_of(sign + strlen(signs[i].sign)));
+    if (copy_path(t, sv_trim((struct sv){expr, at})))
+        return refuse(expr, "needs the name of a figure in front, such as save.p99<200ms", ei);
+    const struct json *figure = lookup(sample, t->path);
+    if (!figure)
+        return refuse(
+            expr, "there is no such figure; those of --json can be named, such as save.p99, failed, apps.streams_up",
+            ei);
+    if (!value.n || value.n >= sizeof text)
+        return refuse(expr, "needs a number behind the comparison", ei);
+    memcpy(text, value.p, value.n);
+    text[value.n] = '\0';
+    if (parse_value(text, json_key(figure), &t->want))
+        return refuse(expr, "the number is not one, or its unit is not the figure's", ei);
+    t->about_failures = strcmp(json_key(figure), "failed") == 0;
+    t->count = is_count(json_key(figure));
+    t->text = mem_strdup(expr);
+    return ERR_OK;
+}
+
+void threshold_judge(struct threshold *t, const struct json *doc)
+{
+    const struct json *v = lookup(doc, t->path);
+
+    t->found = 0;
+    if (json_is_bool(v))
+        t->found = json_bool(v, false);
+    else if (!json_f64(v, &t->found) && !t->count) {
+        t->state = THRESHOLD_NO_SAMPLES;
+        return;
+    }
+    t->state = holds((enum compare)t->compare, t->found, t->want) ? THRESHOLD_MET : THRESHOLD_MISSED;
+}
