@@ -20,11 +20,12 @@ CC     := clang
 endif
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
-CPPFLAGS := -Isrc -I. -D_GNU_SOURCE -I/usr/include/postgresql
+CPPFLAGS := -Isrc -I. -D_GNU_SOURCE -I/usr/include/postgresql -I/usr/include/libxml2
 CFLAGS   := -std=gnu11 $(WARN) $(OPT_$(V)) -pthread $(EXTRA_CFLAGS)
 LDFLAGS  := $(filter -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS)) -pthread
-# libs3 statically: its shared object drags a second, GnuTLS libcurl into the process.
-LIBS     := -l:libs3.a -lcurl -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lm
+# libs3 statically: its shared object drags a second, GnuTLS libcurl into the process. Its gmtime() is not safe in threads:
+# src/store/blob.c serves it.
+LIBS     := -l:libs3.a -Wl,--wrap=gmtime -lcurl -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lm
 
 LAYERS   := base net store drive server seed sim checks
 dir_of    = $(firstword $(wildcard src/$(1) $(1)))

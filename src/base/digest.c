@@ -55,6 +55,11 @@ void digest_sha256(const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN]
     must(EVP_Digest(p, n, out, NULL, EVP_sha256(), NULL), "SHA-256");
 }
 
+void digest_md5(const void *p, size_t n, unsigned char out[DIGEST_MD5_LEN])
+{
+    must(EVP_Digest(p, n, out, NULL, EVP_md5(), NULL), "MD5");
+}
+
 void digest_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN])
 {
     /* A NULL key means "the key of before" to OpenSSL: an empty one needs an address. */

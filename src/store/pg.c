@@ -1,59 +1,24 @@
 /* The doubtful decision: statements are prepared on first use, in a round trip of their own, and cached by the address
  * of their text. Comparing addresses makes the cache free of hashing SQL text; the price is the rule in the header that
  * the text lives as long as the pool. */
-#include "store/pg.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "store/pg_impl.h"
 #include <libpq-fe.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #define CONNECT_TIMEOUT_US (15 * US_PER_S)
-#define BACKOFF_FIRST_US   (50 * US_PER_MS)
-#define BACKOFF_MAX_US     (1 * US_PER_S)
 
 struct pg_result {
     PGresult *res;
 };
 
-struct stmt { /* a slot of the open-addressing table; sql NULL: free */
-    const char *sql;
-    unsigned id;
-};
-
-struct pg {
-    struct pg_pool *pool;
-    PGconn *conn;
-    struct io io;
-    struct done ready;
-    bool waiting; /* a coroutine waits for ready */
-    bool idle;    /* in the pool's list */
-    bool left;    /* a byte of the current statement may have reached the server */
-    struct stmt *stmts;
-    unsigned n_stmts, cap_stmts, last_stmt;
-    struct pg *next;
-};
-
-struct pg_pool {
-    struct loop *loop;
-    char *url;
-    struct sem slots;
-    struct sem refused; /* one connection attempt at a time while the server refuses */
-    struct pg *idle;    /* last given first taken: the hottest connection */
-    unsigned open;
-    unsigned rolling_back;
-    struct done rolled_back;
-    struct mono retry_at;
-    int64_t backoff_us; /* 0: the last attempt succeeded */
-    uint64_t failures;  /* attempts that failed, and how the last one did */
-    struct errinfo last_error;
-};
-
 /* ---- one connection ---- */
 
-static void conn_free(struct pg *c)
+void pg_conn_free(struct pg *c)
 {
     if (c->conn) {
         loop_io_remove(&c->io);
@@ -64,18 +29,9 @@ static void conn_free(struct pg *c)
     mem_free(c);
 }
 
-static bool conn_broken(const struct pg *c)
+bool pg_conn_broken(const struct pg *c)
 {
     return PQstatus(c->conn) != CONNECTION_OK;
-}
-
-static void idle_unlink(struct pg *c)
-{
-    struct pg **at = &c->pool->idle;
-    while (*at != c)
-        at = &(*at)->next;
-    *at = c->next;
-    c->idle = false;
 }
 
 static void on_io(struct io *io, uint32_t events)
@@ -86,10 +42,10 @@ static void on_io(struct io *io, uint32_t events)
         c->waiting = false;
         done_set(&c->ready);
     } else if (c->idle) { /* a notice, or the server closing the connection */
-        if (!PQconsumeInput(c->conn) || conn_broken(c)) {
+        if (!PQconsumeInput(c->conn) || pg_conn_broken(c)) {
             LOGD("pg", "idle connection closed by the server");
-            idle_unlink(c);
-            conn_free(c);
+            pg_idle_unlink(c);
+            pg_conn_free(c);
         }
     } else {
         loop_io_set(io, 0); /* borrowed and not asking: the next call looks */
@@ -170,7 +126,7 @@ MAY_YIELD static enum err connect_wait(struct pg *c, struct errinfo *ei)
     return loop_io_add(c->pool->loop, &c->io, EPOLLIN, ei);
 }
 
-MAY_YIELD static enum err conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+enum err pg_conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei)
 {
     struct pg *c = mem_zalloc(sizeof *c);
     c->pool = p;
@@ -178,7 +134,7 @@ MAY_YIELD static enum err conn_open(struct pg_pool *p, struct pg **out, struct e
     if (!err)
         err = connect_wait(c, ei);
     if (err) {
-        conn_free(c);
+        pg_conn_free(c);
         return err;
     }
     PQsetnonblocking(c->conn, 1);
@@ -188,9 +144,30 @@ MAY_YIELD static enum err conn_open(struct pg_pool *p, struct pg **out, struct e
     return ERR_OK;
 }
 
-/* ---- the pool ---- */
+/* Has the server closed it since it was last used? Asked of the kernel: the loop may not have seen it yet. */
+bool pg_conn_alive(struct pg *c)
+{
+    char byte;
+    ssize_t n = recv(PQsocket(c->conn), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n > 0) /* a notice, or the farewell of a server that shuts down */
+        return PQconsumeInput(c->conn) && !pg_conn_broken(c);
+    return n < 0;
+}
 
-enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max, struct errinfo *ei)
+enum pg_conn_state pg_conn_state(const struct pg *c)
+{
+    switch (PQtransactionStatus(c->conn)) {
+    case PQTRANS_INTRANS:
+    case PQTRANS_INERROR:
+        return PG_CONN_IN_TRANSACTION;
+    case PQTRANS_ACTIVE:
+        return PG_CONN_BUSY;
+    default:
+        return PG_CONN_IDLE;
+    }
+}
+
+enum err pg_url_check(const char *url, struct errinfo *ei)
 {
     char *why = NULL;
     PQconninfoOption *opts = PQconninfoParse(url, &why);
@@ -203,165 +180,7 @@ enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsi
         if (o->val && strcmp(o->keyword, "password") == 0)
             log_add_secret(o->val);
     PQconninfoFree(opts);
-    struct pg_pool *p = mem_zalloc(sizeof *p);
-    p->loop = l;
-    p->url = mem_strdup(url);
-    sem_init_coro(&p->slots, max);
-    sem_init_coro(&p->refused, 1);
-    *out = p;
     return ERR_OK;
-}
-
-void pg_pool_free(struct pg_pool **pp)
-{
-    struct pg_pool *p = *pp;
-    if (!p)
-        return;
-    while (p->rolling_back)
-        done_wait(p->loop, &p->rolled_back);
-    while (p->idle) {
-        struct pg *c = p->idle;
-        p->idle = c->next;
-        conn_free(c);
-    }
-    mem_free(p->url);
-    mem_free(p);
-    *pp = NULL;
-}
-
-/* Has the server closed it since it was last used? Asked of the kernel: the loop may not have seen it yet. */
-static bool conn_alive(struct pg *c)
-{
-    char byte;
-    ssize_t n = recv(PQsocket(c->conn), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (n > 0) /* a notice, or the farewell of a server that shuts down */
-        return PQconsumeInput(c->conn) && !conn_broken(c);
-    return n < 0;
-}
-
-static struct pg *idle_pop(struct pg_pool *p)
-{
-    while (p->idle) {
-        struct pg *c = p->idle;
-        idle_unlink(c);
-        if (conn_alive(c))
-            return c;
-        conn_free(c);
-    }
-    return NULL;
-}
-
-/* One attempt, and what it means for those that come next. */
-MAY_YIELD static enum err open_noting(struct pg_pool *p, struct pg **out)
-{
-    enum err err = conn_open(p, out, &p->last_error);
-    if (!err) {
-        p->backoff_us = 0;
-        return ERR_OK;
-    }
-    p->failures++;
-    p->backoff_us = p->backoff_us == 0 ? BACKOFF_FIRST_US : p->backoff_us * 2;
-    if (p->backoff_us > BACKOFF_MAX_US)
-        p->backoff_us = BACKOFF_MAX_US;
-    p->retry_at = mono_add(mono_now(), p->backoff_us);
-    return err;
-}
-
-/* While the server refuses, one taker at a time tries, after the pause; those that queued behind it share its failure.
- */
-MAY_YIELD static enum err open_patiently(struct pg_pool *p, struct pg **out, struct errinfo *ei)
-{
-    enum err err = ERR_OK;
-    if (p->backoff_us == 0) {
-        err = open_noting(p, out);
-    } else {
-        uint64_t failures = p->failures;
-        sem_take(p->loop, &p->refused, 1);
-        if (p->backoff_us > 0 && p->failures != failures) {
-            err = p->last_error.code;
-        } else {
-            if (p->backoff_us > 0)
-                coro_sleep_until(p->loop, p->retry_at);
-            err = open_noting(p, out);
-        }
-        sem_give(&p->refused, 1);
-    }
-    if (err && ei)
-        *ei = p->last_error;
-    return err;
-}
-
-enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei)
-{
-    sem_take(p->loop, &p->slots, 1);
-    struct pg *c = idle_pop(p);
-    if (!c) {
-        enum err err = open_patiently(p, &c, ei);
-        if (err) {
-            sem_give(&p->slots, 1);
-            return err;
-        }
-    }
-    *out = c;
-    return ERR_OK;
-}
-
-static void put_back(struct pg *c)
-{
-    struct pg_pool *p = c->pool;
-    if (conn_broken(c)) {
-        conn_free(c);
-    } else {
-        if (c->io.events != EPOLLIN)
-            loop_io_set(&c->io, EPOLLIN);
-        c->idle = true;
-        c->next = p->idle;
-        p->idle = c;
-    }
-    sem_give(&p->slots, 1);
-}
-
-static void roll_back(void *arg)
-{
-    struct pg *c = arg;
-    struct pg_pool *p = c->pool;
-    struct errinfo ei;
-    if (pg_script(c, "ROLLBACK", &ei))
-        LOGW("pg", "rollback: %s", err_message(&ei));
-    put_back(c);
-    if (--p->rolling_back == 0)
-        done_set(&p->rolled_back);
-}
-
-void pg_give(struct pg **cp)
-{
-    struct pg *c = *cp;
-    *cp = NULL;
-    if (!c)
-        return;
-    switch (conn_broken(c) ? PQTRANS_IDLE : PQtransactionStatus(c->conn)) {
-    case PQTRANS_INTRANS:
-    case PQTRANS_INERROR:
-        c->pool->rolling_back++;
-        coro_spawn(c->pool->loop, roll_back, c);
-        return;
-    case PQTRANS_ACTIVE: /* a caller's error path left results behind: not worth saving */
-        conn_free(c);
-        break;
-    default:
-        put_back(c);
-        return;
-    }
-}
-
-unsigned pg_pool_open(const struct pg_pool *p)
-{
-    return p->open;
-}
-
-unsigned pg_pool_waiting(const struct pg_pool *p)
-{
-    return (unsigned)sem_waiting(&p->slots);
 }
 
 /* ---- sending and receiving ---- */
@@ -434,7 +253,7 @@ MAY_YIELD static enum err finish(struct pg *c, PGresult **out, struct errinfo *e
             if (!err)
                 err = result_error(c, res, ei);
             PQclear(res);
-            if (conn_broken(c))
+            if (pg_conn_broken(c))
                 break;
         } else {
             PQclear(kept);
@@ -450,7 +269,7 @@ MAY_YIELD static enum err finish(struct pg *c, PGresult **out, struct errinfo *e
 
 /* ---- prepared statements ---- */
 
-static struct stmt *stmt_slot(struct stmt *table, unsigned cap, const char *sql)
+static struct pg_stmt *stmt_slot(struct pg_stmt *table, unsigned cap, const char *sql)
 {
     unsigned i = (unsigned)(((uintptr_t)sql * UINT64_C(0x9E3779B97F4A7C15)) >> 40) & (cap - 1);
     while (table[i].sql && table[i].sql != sql)
@@ -461,7 +280,7 @@ static struct stmt *stmt_slot(struct stmt *table, unsigned cap, const char *sql)
 static void stmt_grow(struct pg *c)
 {
     unsigned cap = c->cap_stmts ? c->cap_stmts * 2 : 32;
-    struct stmt *table = mem_zalloc(cap * sizeof *table);
+    struct pg_stmt *table = mem_zalloc(cap * sizeof *table);
     for (unsigned i = 0; i < c->cap_stmts; i++)
         if (c->stmts[i].sql)
             *stmt_slot(table, cap, c->stmts[i].sql) = c->stmts[i];
@@ -474,7 +293,7 @@ MAY_YIELD static enum err prepared(struct pg *c, const char *sql, int n, unsigne
 {
     if (c->n_stmts * 2 >= c->cap_stmts)
         stmt_grow(c);
-    struct stmt *slot = stmt_slot(c->stmts, c->cap_stmts, sql);
+    struct pg_stmt *slot = stmt_slot(c->stmts, c->cap_stmts, sql);
     if (!slot->sql) {
         char name[16];
         snprintf(name, sizeof name, "s%u", ++c->last_stmt);
@@ -524,22 +343,6 @@ enum err pg_query(struct pg *c, const char *sql, int n, const char *const *param
         *out = r;
     }
     return err;
-}
-
-enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
-                struct errinfo *ei)
-{
-    for (int attempt = 1;; attempt++) {
-        struct pg *c = NULL;
-        enum err err = pg_take(p, &c, ei);
-        if (err)
-            return err;
-        err = pg_query(c, sql, n, params, out, ei);
-        bool again = err == ERR_DB_GONE && !c->left && attempt == 1;
-        pg_give(&c);
-        if (!again)
-            return err;
-    }
 }
 
 enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei)
@@ -609,7 +412,7 @@ enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params
         }
         PQclear(res);
     }
-    if (err && !conn_broken(c))
+    if (err && !pg_conn_broken(c))
         (void)!finish(c, NULL, NULL);
     return err;
 }

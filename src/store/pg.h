@@ -13,7 +13,8 @@ struct pg_result;
 
 /* Connects lazily; url as libpq takes it. While the server refuses connections, takers share one attempt at a time with
  * growing pauses (50 ms to 1 s), so that a caller that tries again at once does not spin. */
-enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max, struct errinfo *ei) WARN_UNUSED;
+enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max,
+                     struct errinfo *ei) WARN_UNUSED;
 /* Every connection was given back before. Waits for rollbacks that pg_give started. */
 MAY_YIELD void pg_pool_free(struct pg_pool **p);
 MAY_YIELD enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei) WARN_UNUSED;

@@ -1,0 +1,49 @@
+#ifndef STORE_PG_IMPL_H
+#define STORE_PG_IMPL_H
+/* What pg.c (one connection, by libpq) and pg_pool.c share. */
+#include "store/pg.h"
+
+struct pg_stmt { /* a slot of the open-addressing table; sql NULL: free */
+    const char *sql;
+    unsigned id;
+};
+
+struct pg {
+    struct pg_pool *pool;
+    struct pg_conn *conn; /* libpq's PGconn */
+    struct io io;
+    struct done ready;
+    bool waiting; /* a coroutine waits for ready */
+    bool idle;    /* in the pool's list */
+    bool left;    /* a byte of the current statement may have reached the server */
+    struct pg_stmt *stmts;
+    unsigned n_stmts, cap_stmts, last_stmt;
+    struct pg *next;
+};
+
+struct pg_pool {
+    struct loop *loop;
+    char *url;
+    struct sem slots;
+    struct sem refused; /* one connection attempt at a time while the server refuses */
+    struct pg *idle;    /* last given first taken: the hottest connection */
+    unsigned open;
+    unsigned rolling_back;
+    struct done rolled_back;
+    struct mono retry_at;
+    int64_t backoff_us; /* 0: the last attempt succeeded */
+    uint64_t failures;  /* attempts that failed, and how the last one did */
+    struct errinfo last_error;
+};
+
+MAY_YIELD enum err pg_conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei) WARN_UNUSED;
+void pg_conn_free(struct pg *c);
+bool pg_conn_broken(const struct pg *c);
+bool pg_conn_alive(struct pg *c);
+/* Ready for the next statement? A transaction may be open, or a caller's error path left results behind. */
+enum pg_conn_state { PG_CONN_IDLE, PG_CONN_IN_TRANSACTION, PG_CONN_BUSY };
+enum pg_conn_state pg_conn_state(const struct pg *c);
+void pg_idle_unlink(struct pg *c);
+/* Checks the URL and registers its password with the log. */
+enum err pg_url_check(const char *url, struct errinfo *ei) WARN_UNUSED;
+#endif

@@ -1,0 +1,266 @@
+#include "store/s3xml.h"
+#include "base/mem.h"
+#include <libxml/parser.h>
+#include <libxml/xmlreader.h>
+#include <string.h>
+
+#define MAX_DEPTH 8
+
+void s3xml_init(void)
+{
+    xmlInitParser();
+}
+
+/* Every S3 answer is records of leaves. leaf: <name>text</name> inside <parent>; record: </name> of an element that
+ * held elements. A false return ends the walk with ERR_PARSE. */
+struct walk {
+    bool (*leaf)(void *arg, const char *parent, const char *name, struct sv text);
+    bool (*record)(void *arg, const char *name);
+    void *arg;
+};
+struct cursor {
+    char names[MAX_DEPTH][40];
+    bool has_children[MAX_DEPTH];
+    int depth;
+    struct buf text;
+};
+
+static bool element_start(struct cursor *c, const char *name)
+{
+    if (c->depth == MAX_DEPTH)
+        return false;
+    if (c->depth > 0)
+        c->has_children[c->depth - 1] = true;
+    snprintf(c->names[c->depth], sizeof c->names[0], "%s", name);
+    c->has_children[c->depth++] = false;
+    buf_reset(&c->text);
+    return true;
+}
+
+static bool element_end(struct cursor *c, const struct walk *w)
+{
+    c->depth--;
+    const char *name = c->names[c->depth];
+    if (c->has_children[c->depth])
+        return w->record(w->arg, name);
+    struct sv text = {buf_cstr(&c->text), c->text.len};
+    return w->leaf(w->arg, c->depth > 0 ? c->names[c->depth - 1] : "", name, text);
+}
+
+static bool node(struct cursor *c, const struct walk *w, xmlTextReaderPtr r)
+{
+    const char *value;
+    switch (xmlTextReaderNodeType(r)) {
+    case XML_READER_TYPE_ELEMENT:
+        return element_start(c, (const char *)xmlTextReaderConstLocalName(r)) &&
+               (!xmlTextReaderIsEmptyElement(r) || element_end(c, w));
+    case XML_READER_TYPE_END_ELEMENT:
+        return element_end(c, w);
+    case XML_READER_TYPE_TEXT:
+    case XML_READER_TYPE_CDATA:
+    case XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
+        value = (const char *)xmlTextReaderConstValue(r);
+        return value && !buf_append_str(&c->text, value);
+    case XML_READER_TYPE_DOCUMENT_TYPE: /* no S3 answer has one */
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void ignore_errors(void *arg, const char *msg, xmlParserSeverities severity, xmlTextReaderLocatorPtr locator)
+{
+    (void)arg, (void)msg, (void)severity, (void)locator; /* the caller gets ERR_PARSE; libxml2 would print */
+}
+
+static enum err walk(struct sv xml, const struct walk *w)
+{
+    struct cursor c = {.text = BUF_INIT(64 * 1024)};
+    bool fine = true;
+    int more = -1;
+    if (xml.n > INT32_MAX)
+        return ERR_LIMIT;
+    xmlTextReaderPtr r = xmlReaderForMemory(xml.p ? xml.p : "", (int)xml.n, NULL, NULL, XML_PARSE_NONET);
+    if (!r)
+        return ERR_PARSE;
+    xmlTextReaderSetErrorHandler(r, ignore_errors, NULL);
+    while (fine && (more = xmlTextReaderRead(r)) == 1)
+        fine = node(&c, w, r);
+    xmlFreeTextReader(r);
+    buf_done(&c.text);
+    return fine && more == 0 ? ERR_OK : ERR_PARSE;
+}
+
+static bool is(const char *a, const char *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+/* ---- listing ---- */
+
+static struct s3xml_object *open_item(struct s3xml_page *p)
+{
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 128;
+        p->items = mem_realloc_array(p->items, p->cap, sizeof *p->items);
+        memset(p->items + p->n, 0, (p->cap - p->n) * sizeof *p->items);
+    }
+    return &p->items[p->n];
+}
+
+static bool object_leaf(struct s3xml_object *o, const char *name, struct sv text)
+{
+    if (is(name, "Key")) {
+        mem_free(o->key);
+        o->key = mem_strndup(text.p, text.n);
+    } else if (is(name, "Size")) {
+        return sv_to_u64(text, &o->size);
+    } else if (is(name, "LastModified")) {
+        return wall_parse(text.p, &o->modified);
+    }
+    return true;
+}
+
+struct page_walk {
+    struct s3xml_page *page;
+    bool is_one;
+};
+
+static bool page_leaf(void *arg, const char *parent, const char *name, struct sv text)
+{
+    struct page_walk *w = arg;
+    struct s3xml_page *p = w->page;
+    if (is(parent, "Contents"))
+        return object_leaf(open_item(p), name, text);
+    if (is(parent, "") && is(name, "ListBucketResult")) /* an empty element */
+        w->is_one = true;
+    if (!is(parent, "ListBucketResult"))
+        return true; /* Owner and the like */
+    if (is(name, "IsTruncated"))
+        p->truncated = sv_eq_cstr(text, "true");
+    else if (is(name, "EncodingType"))
+        p->url_encoded = sv_eq_cstr(text, "url");
+    else if (is(name, "NextContinuationToken") && text.n > 0) {
+        mem_free(p->next);
+        p->next = mem_strndup(text.p, text.n);
+    }
+    return true;
+}
+
+static bool page_record(void *arg, const char *name)
+{
+    struct page_walk *w = arg;
+    if (is(name, "ListBucketResult"))
+        w->is_one = true;
+    return !is(name, "Contents") || (open_item(w->page)->key && ++w->page->n);
+}
+
+/* encoding-type=url is form encoding: a space is a plus. */
+static bool decode_key(struct s3xml_object *o)
+{
+    struct buf b = BUF_INIT(8192);
+    for (char *s = o->key; *s; s++)
+        if (*s == '+')
+            *s = ' ';
+    bool fine = !str_url_decode(&b, sv_of(o->key));
+    if (fine) {
+        mem_free(o->key);
+        o->key = buf_take(&b, NULL);
+    }
+    buf_done(&b);
+    return fine;
+}
+
+enum err s3xml_page_parse(struct sv xml, struct s3xml_page *out)
+{
+    *out = (struct s3xml_page){0};
+    struct page_walk pw = {.page = out};
+    struct walk w = {page_leaf, page_record, &pw};
+    enum err err = walk(xml, &w);
+    if (!err && !pw.is_one)
+        err = ERR_PARSE;
+    for (size_t i = 0; i < out->n && !err && out->url_encoded; i++)
+        err = decode_key(&out->items[i]) ? ERR_OK : ERR_PARSE;
+    if (err)
+        s3xml_page_done(out);
+    return err;
+}
+
+void s3xml_page_done(struct s3xml_page *p)
+{
+    for (size_t i = 0; i < p->cap; i++) /* one beyond n may be half read */
+        mem_free(p->items[i].key);
+    mem_free(p->items);
+    mem_free(p->next);
+    *p = (struct s3xml_page){0};
+}
+
+/* ---- errors ---- */
+
+static void error_leaf(struct s3xml_error *e, const char *name, struct sv text)
+{
+    if (is(name, "Code"))
+        snprintf(e->code, sizeof e->code, SV_FMT, SV_ARG(text));
+    else if (is(name, "Message"))
+        snprintf(e->message, sizeof e->message, SV_FMT, SV_ARG(text));
+}
+
+static bool error_doc_leaf(void *arg, const char *parent, const char *name, struct sv text)
+{
+    if (is(parent, "Error"))
+        error_leaf(arg, name, text);
+    return true;
+}
+
+static bool any_record(void *arg, const char *name)
+{
+    (void)arg, (void)name;
+    return true;
+}
+
+void s3xml_error_parse(struct sv xml, struct s3xml_error *out)
+{
+    *out = (struct s3xml_error){0};
+    struct walk w = {error_doc_leaf, any_record, out};
+    enum err half = walk(xml, &w);
+    (void)half; /* half a document, or none, may still name its code */
+}
+
+struct delete_result {
+    bool is_one;
+    size_t failed;
+    struct s3xml_error current, first;
+};
+
+static bool delete_leaf(void *arg, const char *parent, const char *name, struct sv text)
+{
+    struct delete_result *d = arg;
+    if (is(parent, "Error"))
+        error_leaf(&d->current, name, text);
+    if (is(parent, "") && is(name, "DeleteResult")) /* quiet and nothing wrong: an empty element */
+        d->is_one = true;
+    return true;
+}
+
+static bool delete_record(void *arg, const char *name)
+{
+    struct delete_result *d = arg;
+    if (is(name, "DeleteResult"))
+        d->is_one = true;
+    if (!is(name, "Error"))
+        return true;
+    if (!is(d->current.code, "NoSuchKey") && d->failed++ == 0)
+        d->first = d->current;
+    d->current = (struct s3xml_error){0};
+    return true;
+}
+
+enum err s3xml_delete_parse(struct sv xml, size_t *failed, struct s3xml_error *first)
+{
+    struct delete_result d = {0};
+    struct walk w = {delete_leaf, delete_record, &d};
+    enum err err = walk(xml, &w);
+    *failed = d.failed;
+    *first = d.first;
+    return err ? err : d.is_one ? ERR_OK : ERR_PARSE;
+}
