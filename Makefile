@@ -30,7 +30,9 @@ LIBS     := -l:libs3.a -Wl,--wrap=gmtime -lcurl -lxml2 -lssl -lcrypto -lpq -lhir
 LAYERS   := base net store drive server seed sim checks
 dir_of    = $(firstword $(wildcard src/$(1) $(1)))
 src_of    = $(filter-out sim/main.c,$(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
-obj_of    = $(patsubst %,$(OBJ)/%.o,$(basename $(call src_of,$(1))))
+obj_of    = $(patsubst %,$(OBJ)/%.o,$(basename $(call src_of,$(1)))) $(if $(EMBED_$(1)),$(OBJ)/embed_$(1).o)
+# Files that a layer carries within the binary, as the table embed_LAYER of base/embed.h.
+EMBED_server := $(sort $(wildcard src/server/sql/*.sql))
 ARCHIVES := $(foreach l,$(LAYERS),$(OBJ)/lib$(l).a)
 UNIT     := $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
 
@@ -54,6 +56,18 @@ $(OBJ)/%.o: %.c $(OBJ)/flags
 $(OBJ)/%.o: %.S $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+$(OBJ)/embed_%.S: FORCE
+	@mkdir -p $(@D)
+	@{ printf '.section .note.GNU-stack,"",%%progbits\n.section .rodata\n'; n=0; \
+	for f in $(EMBED_$*); do printf 'name%d: .asciz "%s"\ndata%d: .incbin "%s"\nend%d: .byte 0\n' $$n $${f##*/} $$n $$f $$n; n=$$((n+1)); done; \
+	printf '.section .data.rel.ro,"aw"\n.balign 8\n.globl embed_$*\nembed_$*:\n'; i=0; \
+	while [ $$i -lt $$n ]; do printf '.quad name%d, data%d, end%d - data%d\n' $$i $$i $$i $$i; i=$$((i+1)); done; \
+	printf '.quad 0, 0, 0\n'; } > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+.PRECIOUS: $(OBJ)/embed_%.S
+.SECONDEXPANSION:
+$(OBJ)/embed_%.o: $(OBJ)/embed_%.S $$(EMBED_$$*)
+	$(CC) -c -o $@ $<
 
 # The version stands in one object only, so that a commit does not rebuild the rest.
 $(OBJ)/version: FORCE

@@ -1,0 +1,276 @@
+-- Folders, uploads, replacing, renaming, moving, stars. 510_helpers.sql lists all functions and says how they lock.
+
+CREATE FUNCTION drive_folder_insert(p_account text, p_actor text, p_parent text, p_name text, p_chain text[])
+RETURNS drive_change LANGUAGE plpgsql AS $$
+DECLARE f files; v_now timestamptz := clock_timestamp();
+BEGIN
+    INSERT INTO files (name, type, user_id, parent_id, modified, created_at, accessed_at)
+    VALUES (p_name, 'folder', p_account, p_parent, v_now, v_now, v_now) RETURNING * INTO f;
+    PERFORM drive_add_totals(p_chain, 0, 0, 1);
+    RETURN drive_record(f, drive_book(p_account, 1, 0) + 1, 'folder.created', 'folder.create', p_actor,
+                        ARRAY[coalesce(p_parent, '')], NULL, NULL, v_now);
+END $$;
+
+CREATE FUNCTION drive_folder_create(p_account text, p_actor text, p_parent text, p_name text)
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE v_chain text[]; v_holder files;
+BEGIN
+    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    IF NOT drive_is_folder(p_account, p_parent) THEN RETURN NEXT drive_refusal('PARENT_NOT_FOUND'); RETURN; END IF;
+    v_holder := drive_holder(p_account, p_parent, p_name);
+    IF v_holder.id IS NOT NULL THEN
+        RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+        RETURN;
+    END IF;
+    v_chain := drive_chain(p_parent);
+    IF cardinality(v_chain) >= drive_max_depth() THEN
+        RETURN NEXT drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+        RETURN;
+    END IF;
+    RETURN NEXT drive_folder_insert(p_account, p_actor, p_parent, p_name, v_chain);
+END $$;
+
+-- The folders of a relative path, made where they are missing. One row for each new one, or the last one as it is.
+CREATE FUNCTION drive_folder_path(p_account text, p_actor text, p_parent text, p_names text[])
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE v_chain text[]; v_holder files; v_change drive_change; v_parent text := p_parent; v_name text;
+BEGIN
+    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    IF NOT drive_is_folder(p_account, p_parent) THEN RETURN NEXT drive_refusal('PARENT_NOT_FOUND'); RETURN; END IF;
+    v_chain := drive_chain(p_parent);
+    IF cardinality(v_chain) + cardinality(p_names) > drive_max_depth() THEN
+        RETURN NEXT drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+        RETURN;
+    END IF;
+    -- What exists comes first on the path, so that a file in the way is found before anything is made.
+    FOREACH v_name IN ARRAY p_names LOOP
+        IF v_change.seq IS NULL THEN
+            v_holder := drive_holder(p_account, v_parent, v_name);
+            IF v_holder.type = 'file' OR v_holder.name <> v_name THEN
+                RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+                RETURN;
+            END IF;
+        END IF;
+        IF v_change.seq IS NULL AND v_holder.id IS NOT NULL THEN
+            v_parent := v_holder.id;
+        ELSE
+            v_change := drive_folder_insert(p_account, p_actor, v_parent, v_name, v_chain);
+            v_parent := v_change.id;
+            RETURN NEXT v_change;
+        END IF;
+        v_chain := v_parent || v_chain;
+    END LOOP;
+    IF v_change.seq IS NULL AND v_holder.id IS NOT NULL THEN RETURN NEXT drive_unchanged(v_holder); END IF;
+END $$;
+
+-- Each item is judged by itself: a refused one does not stop the rest. Totals are added once a folder at the end, because
+-- hundreds of updates of one row in one transaction are what makes bulk writes slow.
+CREATE FUNCTION drive_upload_commit_many(p_account text, p_actor text, p_parents text[], p_names text[], p_sizes bigint[],
+                                         p_mimes text[], p_paths text[], p_modified bigint[], p_reservation text)
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+    u users; f files; v_holder files; v_name text; v_seq bigint; v_over jsonb; v_known text; v_known_ok boolean := false;
+    v_bytes bigint := 0; v_done integer := 0; v_now timestamptz; v_ok boolean[] := '{}'; v_parent text; v_sum record;
+BEGIN
+    u := drive_account(p_account);
+    IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    v_now := clock_timestamp();
+    v_seq := u.change_seq;
+    FOR i IN 1 .. cardinality(p_names) LOOP
+        v_parent := p_parents[i];
+        v_ok[i] := false;
+        IF i = 1 OR v_parent IS DISTINCT FROM v_known THEN
+            v_known := v_parent;
+            v_known_ok := drive_is_folder(p_account, v_parent);
+        END IF;
+        IF NOT v_known_ok THEN RETURN NEXT drive_refusal('PARENT_NOT_FOUND'); CONTINUE; END IF;
+        v_name := p_names[i];
+        v_holder := drive_holder(p_account, v_parent, v_name);
+        IF v_holder.id IS NOT NULL THEN
+            -- Two spellings that look alike are never two files.
+            IF v_holder.name <> v_name THEN
+                RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+                CONTINUE;
+            END IF;
+            v_name := drive_free_name(p_account, v_parent, v_name, 'file');
+        END IF;
+        v_over := drive_over_quota(u, v_bytes + p_sizes[i], p_reservation);
+        IF v_over IS NOT NULL AND p_sizes[i] > 0 THEN RETURN NEXT drive_refusal('STORAGE_LIMIT_EXCEEDED', v_over); CONTINUE; END IF;
+        INSERT INTO files (name, type, size, mime_type, user_id, parent_id, path, modified, created_at, accessed_at)
+        VALUES (v_name, 'file', p_sizes[i], p_mimes[i], p_account, v_parent, p_paths[i],
+                coalesce(drive_time(p_modified[i]), v_now), v_now, v_now) RETURNING * INTO f;
+        v_ok[i] := true;
+        v_done := v_done + 1;
+        v_bytes := v_bytes + p_sizes[i];
+        RETURN NEXT drive_record(f, v_seq + v_done, 'file.uploaded', 'file.upload', p_actor,
+                                 ARRAY[coalesce(v_parent, '')], NULL, NULL, v_now);
+    END LOOP;
+    IF cardinality(p_names) = 1 THEN
+        IF v_done = 1 THEN PERFORM drive_add_totals(drive_chain(v_parent), v_bytes, 1, 0); END IF;
+    ELSE
+        FOR v_sum IN SELECT t.parent, sum(t.size)::bigint AS bytes, count(*) AS n
+                     FROM unnest(p_parents, p_sizes, v_ok) AS t (parent, size, ok)
+                     WHERE t.ok AND t.parent IS NOT NULL GROUP BY t.parent LOOP
+            PERFORM drive_add_totals(drive_chain(v_sum.parent), v_sum.bytes, v_sum.n, 0);
+        END LOOP;
+    END IF;
+    PERFORM drive_book(p_account, v_done, v_bytes, p_reservation);
+END $$;
+
+CREATE FUNCTION drive_upload_commit(p_account text, p_actor text, p_parent text, p_name text, p_size bigint, p_mime text,
+                                    p_path text, p_modified bigint, p_reservation text)
+RETURNS SETOF drive_change LANGUAGE sql AS $$
+    SELECT * FROM drive_upload_commit_many(p_account, p_actor, ARRAY[p_parent], ARRAY[p_name], ARRAY[p_size], ARRAY[p_mime],
+                                           ARRAY[p_path], ARRAY[p_modified], p_reservation)
+$$;
+
+-- What stands against replacing the file's content, judged by its row and the lock on it; NULL when nothing does.
+-- A lock that has lapsed holds nobody back, its owner included: then the version alone decides.
+CREATE FUNCTION drive_replace_refusal(f files, p_session text, p_if_match text[]) RETURNS drive_change LANGUAGE plpgsql AS $$
+DECLARE l locks; r drive_change;
+BEGIN
+    IF f.id IS NULL OR f.deleted_at IS NOT NULL THEN RETURN drive_refusal('NOT_FOUND'); END IF;
+    IF f.type <> 'file' THEN RETURN drive_refusal('NOT_A_FILE'); END IF;
+    SELECT * INTO l FROM locks WHERE file_id = f.id AND expires_at > clock_timestamp();
+    IF FOUND AND l.session_id IS DISTINCT FROM p_session THEN
+        RETURN drive_refusal('LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
+                                                          'expiresAt', drive_iso(l.expires_at)));
+    END IF;
+    IF p_if_match IS NOT NULL AND NOT f.version::text = ANY (p_if_match) THEN
+        RETURN drive_refusal('VERSION_CONFLICT', jsonb_build_object('currentVersion', f.version::text));
+    END IF;
+    RETURN r;
+END $$;
+
+CREATE FUNCTION drive_replace_commit(p_account text, p_actor text, p_session text, p_file text, p_if_match text[],
+                                     p_size bigint, p_mime text, p_path text, p_modified bigint, p_reservation text)
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE u users; f files; r drive_change; v_over jsonb; v_old_path text; v_grown bigint; v_now timestamptz;
+BEGIN
+    u := drive_account(p_account);
+    IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    -- The file's row is locked before its lock is read: a lock can't be given out in between.
+    SELECT * INTO f FROM files WHERE id = p_file AND user_id = p_account FOR NO KEY UPDATE;
+    r := drive_replace_refusal(f, p_session, p_if_match);
+    IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
+    v_grown := p_size - f.size;
+    v_over := drive_over_quota(u, v_grown, p_reservation);
+    IF v_over IS NOT NULL THEN RETURN NEXT drive_refusal('STORAGE_LIMIT_EXCEEDED', v_over); RETURN; END IF;
+    v_old_path := f.path;
+    v_now := clock_timestamp();
+    UPDATE files SET size = p_size, mime_type = p_mime, path = p_path, version = version + 1,
+                     modified = coalesce(drive_time(p_modified), v_now), accessed_at = v_now
+    WHERE id = p_file RETURNING * INTO f;
+    IF v_grown <> 0 THEN PERFORM drive_add_totals(drive_chain(f.parent_id), v_grown, 0, 0); END IF;
+    RETURN NEXT drive_record(f, drive_book(p_account, 1, v_grown, p_reservation) + 1, 'file.updated', 'file.update', p_actor,
+                             ARRAY[coalesce(f.parent_id, '')], NULL, ARRAY[v_old_path], v_now);
+END $$;
+
+CREATE FUNCTION drive_rename(p_account text, p_actor text, p_id text, p_name text)
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE f files; v_holder files; v_old text;
+BEGIN
+    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    SELECT * INTO f FROM files WHERE id = p_id AND user_id = p_account AND deleted_at IS NULL;
+    IF NOT FOUND THEN RETURN NEXT drive_refusal('NOT_FOUND'); RETURN; END IF;
+    IF f.name = p_name THEN RETURN NEXT drive_unchanged(f); RETURN; END IF;
+    v_holder := drive_holder(p_account, f.parent_id, p_name);
+    IF v_holder.id <> p_id THEN
+        RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+        RETURN;
+    END IF;
+    v_old := f.name;
+    UPDATE files SET name = p_name WHERE id = p_id RETURNING * INTO f;
+    RETURN NEXT drive_record(f, drive_book(p_account, 1, 0) + 1, 'file.renamed', 'file.rename', p_actor,
+                             ARRAY[coalesce(f.parent_id, '')], jsonb_build_object('oldName', v_old), NULL, clock_timestamp());
+END $$;
+
+-- The first of the ids that is not a live item of the account; NULL when all are.
+CREATE FUNCTION drive_missing(p_account text, p_ids text[], p_trashed boolean) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT i FROM unnest(p_ids) AS i
+    WHERE NOT EXISTS (SELECT FROM files WHERE id = i AND user_id = p_account AND (deleted_at IS NOT NULL) = p_trashed) LIMIT 1
+$$;
+
+CREATE FUNCTION drive_distinct(p_ids text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+    SELECT coalesce(array_agg(i ORDER BY n), '{}') FROM (SELECT i, min(n) AS n FROM unnest(p_ids) WITH ORDINALITY AS t (i, n) GROUP BY i) AS d
+$$;
+
+-- What stands against putting these items below that folder (moving and copying).
+CREATE FUNCTION drive_place_refusal(p_account text, p_ids text[], p_target text) RETURNS drive_change LANGUAGE plpgsql AS $$
+DECLARE r drive_change; v_chain text[]; v_height integer;
+BEGIN
+    IF drive_missing(p_account, p_ids, false) IS NOT NULL THEN
+        RETURN drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, p_ids, false)));
+    END IF;
+    IF NOT drive_is_folder(p_account, p_target) THEN RETURN drive_refusal('PARENT_NOT_FOUND'); END IF;
+    v_chain := drive_chain(p_target);
+    IF v_chain && p_ids THEN RETURN drive_refusal('INTO_ITSELF'); END IF;
+    SELECT max(CASE WHEN aggregate_folder_count = 0 THEN 1 ELSE drive_height(id) END) INTO v_height
+    FROM files WHERE id = ANY (p_ids) AND type = 'folder';
+    IF cardinality(v_chain) + v_height > drive_max_depth() THEN
+        RETURN drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+    END IF;
+    RETURN r;
+END $$;
+
+-- Totals are moved at the end, by what each item weighed at the start: chains are read when all parents stand, and the
+-- sums come out right even when an item and a folder that held it move together.
+CREATE FUNCTION drive_move(p_account text, p_actor text, p_ids text[], p_target text)
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+    f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_old text; v_name text; v_seq bigint; v_n bigint := 0;
+    v_now timestamptz; v_sum record; v_from text[] := '{}'; v_bytes bigint[] := '{}'; v_files bigint[] := '{}'; v_folders bigint[] := '{}';
+BEGIN
+    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    r := drive_place_refusal(p_account, v_ids, p_target);
+    IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
+    v_now := clock_timestamp();
+    v_seq := drive_book(p_account, 0, 0);
+    FOREACH v_id IN ARRAY v_ids LOOP
+        SELECT * INTO f FROM files WHERE id = v_id;
+        IF f.parent_id IS NOT DISTINCT FROM p_target THEN RETURN NEXT drive_unchanged(f); CONTINUE; END IF;
+        v_n := v_n + 1;
+        v_old := f.parent_id;
+        v_from[v_n] := v_old;
+        v_bytes[v_n] := coalesce(f.size, f.aggregate_size);
+        v_files[v_n] := CASE f.type WHEN 'file' THEN 1 ELSE f.aggregate_file_count END;
+        v_folders[v_n] := CASE f.type WHEN 'file' THEN 0 ELSE f.aggregate_folder_count + 1 END;
+        v_name := drive_free_name(p_account, p_target, f.name, f.type);
+        UPDATE files SET parent_id = p_target, name = v_name WHERE id = v_id RETURNING * INTO f;
+        RETURN NEXT drive_record(f, v_seq + v_n, 'file.moved', 'file.move', p_actor, ARRAY[coalesce(v_old, ''), coalesce(p_target, '')],
+                                 jsonb_build_object('oldParentId', v_old), NULL, v_now);
+    END LOOP;
+    IF v_n = 0 THEN RETURN; END IF;
+    FOR v_sum IN SELECT t.parent, sum(b)::bigint AS b, sum(n)::bigint AS n, sum(d)::bigint AS d
+                 FROM unnest(v_from, v_bytes, v_files, v_folders) AS t (parent, b, n, d) GROUP BY t.parent LOOP
+        PERFORM drive_add_totals(drive_chain(v_sum.parent), -v_sum.b, -v_sum.n, -v_sum.d);
+    END LOOP;
+    PERFORM drive_add_totals(drive_chain(p_target), sum(b)::bigint, sum(n)::bigint, sum(d)::bigint)
+    FROM unnest(v_bytes, v_files, v_folders) AS t (b, n, d);
+    PERFORM drive_book(p_account, v_n, 0);
+END $$;
+
+CREATE FUNCTION drive_star(p_account text, p_actor text, p_ids text[], p_starred boolean)
+RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+DECLARE f files; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
+BEGIN
+    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    IF drive_missing(p_account, v_ids, false) IS NOT NULL THEN
+        RETURN NEXT drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, v_ids, false)));
+        RETURN;
+    END IF;
+    v_now := clock_timestamp();
+    v_seq := drive_book(p_account, 0, 0);
+    FOREACH v_id IN ARRAY v_ids LOOP
+        UPDATE files SET starred = p_starred WHERE id = v_id AND starred <> p_starred RETURNING * INTO f;
+        IF NOT FOUND THEN
+            SELECT * INTO f FROM files WHERE id = v_id;
+            RETURN NEXT drive_unchanged(f);
+            CONTINUE;
+        END IF;
+        v_n := v_n + 1;
+        RETURN NEXT drive_record(f, v_seq + v_n, 'file.starred', CASE WHEN p_starred THEN 'file.star' ELSE 'file.unstar' END, p_actor,
+                                 ARRAY[coalesce(f.parent_id, '')], NULL, NULL, v_now);
+    END LOOP;
+    PERFORM drive_book(p_account, v_n, 0);
+END $$;
