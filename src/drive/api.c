@@ -1,0 +1,324 @@
+/* The dialect-free side of the client: life cycle, and one thin call for each row of the dialect's table. */
+#include "drive/api.h"
+#include "base/mem.h"
+#include "drive/api_dialect.h"
+#include "drive/wire.h"
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_TIMEOUT_US (60 * US_PER_S)
+
+static const struct {
+    const char *scheme;
+    const struct api_dialect *dialect;
+} dialects[] = {
+    {"http", &api_dialect_tma},
+    {"https", &api_dialect_tma},
+};
+
+const char *api_cap_text(enum api_cap cap)
+{
+    static const struct {
+        enum api_cap cap;
+        const char *text;
+    } rows[] = {
+        {API_CAP_LOCKS, "edit locks"},
+        {API_CAP_VERSIONS, "versions"},
+        {API_CAP_FEED, "change feed"},
+        {API_CAP_PAGING, "paged listings"},
+        {API_CAP_SUB_USERS, "sub-users"},
+        {API_CAP_STORAGE_CONFIG, "storage configuration"},
+        {API_CAP_JOBS, "jobs"},
+        {API_CAP_BULK, "bulk upload"},
+        {API_CAP_RANGES, "download ranges"},
+        {API_CAP_EVENTS, "event stream"},
+        {API_CAP_TRASH, "trash"},
+        {API_CAP_RECENT, "recent files"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (rows[i].cap == cap)
+            return rows[i].text;
+    }
+    return "?";
+}
+
+enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei)
+{
+    const struct api_dialect *dialect = NULL;
+    struct http_url url;
+    enum err err = http_url_parse(conf->base_url, &url, ei);
+    if (err)
+        return err;
+    for (size_t i = 0; i < ARRAY_LEN(dialects); i++) {
+        if (strcmp(dialects[i].scheme, url.scheme) == 0)
+            dialect = dialects[i].dialect;
+    }
+    http_url_done(&url);
+    if (!dialect)
+        return err_set(ei, ERR_USAGE, "no dialect for %s", conf->base_url);
+    struct httpc_peer *peer;
+    if ((err = httpc_peer_new(&peer, conf->http, conf->base_url, conf->source_addr, ei)))
+        return err;
+    httpc_peer_header(peer, WIRE_CSRF_HEADER, WIRE_CSRF_VALUE);
+    httpc_peer_header(peer, WIRE_DESKTOP_HEADER, WIRE_DESKTOP_VALUE);
+    struct api *a = mem_zalloc(sizeof *a);
+    a->dialect = dialect;
+    a->peer = peer;
+    a->caps = dialect->caps;
+    a->timeout_us = conf->timeout_us ? conf->timeout_us : DEFAULT_TIMEOUT_US;
+    a->app_version = mem_strdup(conf->app_version);
+    *out = a;
+    return ERR_OK;
+}
+
+void api_free(struct api **a)
+{
+    if (!*a)
+        return;
+    httpc_peer_free(&(*a)->peer);
+    mem_free((*a)->token);
+    mem_free((*a)->app_version);
+    MEM_FREE(*a);
+}
+
+struct httpc_peer *api_peer(struct api *a)
+{
+    return a->peer;
+}
+
+unsigned api_caps(const struct api *a)
+{
+    return a->caps;
+}
+
+void api_set_caps(struct api *a, unsigned caps)
+{
+    a->caps = caps;
+}
+
+unsigned api_pages(const struct api *a)
+{
+    return a->pages;
+}
+
+void api_set_token(struct api *a, struct sv token)
+{
+    struct buf cookie = BUF_INIT(16 * 1024);
+    MEM_FREE(a->token);
+    if (token.n == 0) {
+        httpc_peer_header(a->peer, "Cookie", NULL);
+    } else if (buf_appendf(&cookie, WIRE_COOKIE "=" SV_FMT, SV_ARG(token)) == ERR_OK) {
+        a->token = mem_strndup(token.p, token.n);
+        httpc_peer_header(a->peer, "Cookie", buf_cstr(&cookie));
+    }
+    buf_done(&cookie);
+}
+
+void api_share_session(struct api *to, const struct api *from)
+{
+    api_set_token(to, sv_of(from->token));
+    to->caps = from->caps;
+    to->locks_seen = from->locks_seen;
+}
+
+void api_result_init(struct api_result *r)
+{
+    memset(r, 0, sizeof *r);
+    r->outcome = OUT_OK;
+    r->retry_after_us = -1;
+}
+
+enum err api_absent(struct api_result *r, const char *what)
+{
+    api_result_init(r);
+    r->outcome = OUT_CLIENT;
+    r->status = 404;
+    r->sent = r->done = mono_now();
+    snprintf(r->code, sizeof r->code, "%s", API_CODE_ABSENT);
+    snprintf(r->reason, sizeof r->reason, "this server has no %s", what);
+    return ERR_OK;
+}
+
+#define CALL(op, r, ...) ((a)->dialect->op ? (a)->dialect->op(a, __VA_ARGS__) : api_absent(r, #op))
+
+enum err api_probe(struct api *a, struct api_result *r)
+{
+    return CALL(probe, r, r);
+}
+
+enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)
+{
+    return CALL(sign_up, r, email, password, name, r);
+}
+
+enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
+{
+    return CALL(sign_in, r, email, password, r);
+}
+
+enum err api_sign_out(struct api *a, struct api_result *r)
+{
+    return CALL(sign_out, r, r);
+}
+
+enum err api_signup_status(struct api *a, bool *enabled, struct api_result *r)
+{
+    return CALL(signup_status, r, enabled, r);
+}
+
+enum err api_signup_toggle(struct api *a, bool enabled, struct api_result *r)
+{
+    return CALL(signup_toggle, r, enabled, r);
+}
+
+enum err api_sub_user_create(struct api *a, const char *email, const char *password, const char *name, unsigned perms,
+                             struct api_result *r)
+{
+    return CALL(sub_user_create, r, email, password, name, perms, r);
+}
+
+enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r)
+{
+    return CALL(storage_config, r, conf, r);
+}
+
+enum err api_heartbeat(struct api *a, struct api_result *r)
+{
+    return CALL(heartbeat, r, r);
+}
+
+enum err api_storage(struct api *a, struct api_storage *out, struct api_result *r)
+{
+    return CALL(storage, r, out, r);
+}
+
+enum err api_list(struct api *a, const char *folder, struct arena *mem, struct drive_listing *out, struct api_result *r)
+{
+    return CALL(list, r, folder, mem, out, r);
+}
+
+enum err api_info(struct api *a, const char *id, struct arena *mem, struct drive_file *out, struct api_totals *totals,
+                  struct api_result *r)
+{
+    return CALL(info, r, id, mem, out, totals, r);
+}
+
+enum err api_search(struct api *a, const char *q, unsigned limit, struct arena *mem, struct drive_listing *out,
+                    struct api_result *r)
+{
+    return CALL(search, r, q, limit, mem, out, r);
+}
+
+enum err api_recent(struct api *a, unsigned limit, struct arena *mem, struct drive_listing *out, struct api_result *r)
+{
+    return CALL(recent, r, limit, mem, out, r);
+}
+
+enum err api_trash_list(struct api *a, struct arena *mem, struct drive_listing *out, struct api_result *r)
+{
+    return CALL(trash_list, r, mem, out, r);
+}
+
+enum err api_stats(struct api *a, struct api_totals *out, struct api_result *r)
+{
+    return CALL(stats, r, out, r);
+}
+
+enum err api_changes(struct api *a, const char *cursor, struct arena *mem, struct api_changes *out,
+                     struct api_result *r)
+{
+    return CALL(changes, r, cursor, mem, out, r);
+}
+
+enum err api_folder_create(struct api *a, const char *parent, const char *name, struct arena *mem,
+                           struct drive_file *out, struct api_result *r)
+{
+    return CALL(folder_create, r, parent, name, mem, out, r);
+}
+
+enum err api_upload(struct api *a, const struct api_upload *u, struct arena *mem, struct drive_file *out,
+                    struct api_result *r)
+{
+    return CALL(upload, r, u, mem, out, r);
+}
+
+enum err api_upload_bulk(struct api *a, const struct api_upload *u, size_t n, struct arena *mem,
+                         struct drive_file *outs, struct api_result *r)
+{
+    return CALL(upload_bulk, r, u, n, mem, outs, r);
+}
+
+enum err api_replace(struct api *a, const char *id, const char *name, const char *version, const char *lock_id,
+                     const struct content *c, struct arena *mem, struct drive_file *out, struct api_result *r)
+{
+    return CALL(replace, r, id, name, version, lock_id, c, mem, out, r);
+}
+
+enum err api_download(struct api *a, const char *id, uint64_t offset, uint64_t length,
+                      int (*sink)(void *arg, const char *p, size_t n), void *arg, char *version_out, size_t version_n,
+                      struct api_result *r)
+{
+    return CALL(download, r, id, offset, length, sink, arg, version_out, version_n, r);
+}
+
+enum err api_lock(struct api *a, const char *id, unsigned ttl_s, const char *renew_lock_id, struct api_lock *out,
+                  struct api_result *r)
+{
+    return CALL(lock, r, id, ttl_s, renew_lock_id, out, r);
+}
+
+enum err api_unlock(struct api *a, const char *id, const char *lock_id, struct api_result *r)
+{
+    return CALL(unlock, r, id, lock_id, r);
+}
+
+enum err api_rename(struct api *a, const char *id, const char *name, struct arena *mem, struct drive_file *out,
+                    struct api_result *r)
+{
+    return CALL(rename, r, id, name, mem, out, r);
+}
+
+enum err api_move(struct api *a, const char *const *ids, size_t n, const char *parent, struct api_result *r)
+{
+    return CALL(move, r, ids, n, parent, r);
+}
+
+enum err api_copy(struct api *a, const char *const *ids, size_t n, const char *parent, struct api_job *job,
+                  struct api_result *r)
+{
+    return CALL(copy, r, ids, n, parent, job, r);
+}
+
+enum err api_trash(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
+{
+    return CALL(trash, r, ids, n, job, r);
+}
+
+enum err api_restore(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
+{
+    return CALL(restore, r, ids, n, job, r);
+}
+
+enum err api_purge(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
+{
+    return CALL(purge, r, ids, n, job, r);
+}
+
+enum err api_job_poll(struct api *a, struct api_job *job, struct arena *mem, struct api_result *r)
+{
+    return CALL(job_poll, r, job, mem, r);
+}
+
+enum err api_stream_open(struct api_stream **out, struct api *a, const char *last_event_id,
+                         const struct api_stream_ops *ops, void *arg, struct errinfo *ei)
+{
+    if (!a->dialect->stream_open)
+        return err_set(ei, ERR_NOTFOUND, "this server has no event stream");
+    return a->dialect->stream_open(out, a, last_event_id, ops, arg, ei);
+}
+
+void api_stream_close(struct api_stream **s)
+{
+    if (*s)
+        (*s)->dialect->stream_close(s);
+}

@@ -1,0 +1,40 @@
+#ifndef DRIVE_API_SESSION_H
+#define DRIVE_API_SESSION_H
+/* A signed-in app: a peer (connections of its own) plus its session, and the calls about accounts. An idle struct api
+ * costs a few hundred bytes besides its peer. Owned by one loop's thread; several coroutines may share one. Layer 2. */
+#include "drive/api_types.h"
+#include "net/httpc.h"
+
+struct blob_conf;
+struct api;
+struct api_conf {
+    const char *base_url, *source_addr; /* source_addr NULL: the system's choice */
+    const char *app_version;            /* told with the heartbeat; NULL: ours */
+    struct httpc *http;
+    int64_t timeout_us; /* of a request, 0: 60 s; transfers get as much again for each 4 MiB */
+};
+/* Picks the dialect by the URL's scheme. */
+enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei) WARN_UNUSED;
+void api_free(struct api **a); /* no call of it may be running */
+struct httpc_peer *api_peer(struct api *a);
+unsigned api_caps(const struct api *a); /* what is known so far */
+void api_set_caps(struct api *a, unsigned caps);
+void api_share_session(struct api *to, const struct api *from); /* same login and token, other connections */
+
+/* Every call below returns ERR_OK when the server answered, with the verdict in *r; a transport error otherwise, with
+ * r->outcome telling TIMEOUT, TRANSPORT, UNFINISHED (cancelled), WRONG (an answer that cannot be read) or UNKNOWN (a
+ * write that was sent and got no answer). r is always filled. 429 is not waited out here. */
+MAY_YIELD enum err api_probe(struct api *a, struct api_result *r); /* asks which calls exist: api_caps */
+MAY_YIELD enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name,
+                               struct api_result *r);
+MAY_YIELD enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
+MAY_YIELD enum err api_sign_out(struct api *a, struct api_result *r);
+MAY_YIELD enum err api_signup_status(struct api *a, bool *enabled, struct api_result *r);
+MAY_YIELD enum err api_signup_toggle(struct api *a, bool enabled, struct api_result *r);
+MAY_YIELD enum err api_sub_user_create(struct api *a, const char *email, const char *password, const char *name,
+                                       unsigned perms, struct api_result *r);
+/* Connects the bucket, unless the server says that this very one is connected already. */
+MAY_YIELD enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);
+MAY_YIELD enum err api_heartbeat(struct api *a, struct api_result *r);
+MAY_YIELD enum err api_storage(struct api *a, struct api_storage *out, struct api_result *r);
+#endif

@@ -1,0 +1,201 @@
+/* The tma dialect's one way to make a request, and its table. The verdict is formed here alone, so that every call
+ * tells outcomes apart in the same way: in particular a write that may have been done is never called failed. */
+#include "drive/tma.h"
+#include "base/mem.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Time allowed again for each so many bytes of a transfer. */
+#define TRANSFER_STEP (4 * 1024 * 1024)
+
+void tma_path(struct buf *path, const char *before, const char *id, const char *after)
+{
+    buf_init(path, TMA_PATH_MAX);
+    /* An id too long for the path leaves it cut: the server then answers 404, as for any id that it never gave. */
+    enum err err = buf_append_str(path, before);
+    if (!err && id)
+        err = str_url_encode(path, sv_of(id), "");
+    if (!err && after)
+        err = buf_append_str(path, after);
+    (void)err;
+}
+
+void tma_query(struct buf *path, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    char sep = path->len && memchr(path->data, '?', path->len) ? '&' : '?';
+    enum err err = buf_appendf(path, "%c%s=", sep, name);
+    if (!err)
+        err = str_url_encode(path, sv_of(value), "");
+    (void)err;
+}
+
+void tma_query_u(struct buf *path, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    tma_query(path, name, text);
+}
+
+bool tma_is_absent(const struct api_result *r)
+{
+    return strcmp(r->code, API_CODE_ABSENT) == 0;
+}
+
+static void reason_escaped(struct api_result *r, const char *text)
+{
+    struct buf shown = BUF_INIT(1024);
+    if (str_escape(&shown, sv_of(text), sizeof r->reason - 1) == ERR_OK)
+        snprintf(r->reason, sizeof r->reason, "%s", buf_cstr(&shown));
+    buf_done(&shown);
+}
+
+enum err tma_wrong(struct api_result *r, const char *what)
+{
+    r->outcome = OUT_WRONG;
+    snprintf(r->reason, sizeof r->reason, "%s", what);
+    return ERR_PARSE;
+}
+
+static enum outcome outcome_without_answer(const struct tma_call *c, enum err err, bool sent)
+{
+    if (err == ERR_WRONG || err == ERR_LIMIT || err == ERR_PARSE)
+        return OUT_WRONG;
+    if (c->write && sent)
+        return OUT_UNKNOWN;
+    if (err == ERR_CANCELLED)
+        return OUT_UNFINISHED;
+    return err == ERR_TIMEOUT ? OUT_TIMEOUT : OUT_TRANSPORT;
+}
+
+/* Absent: the path is none of the server's (405, or 404 with a page instead of a sentence). */
+static bool answer_is_absent(const struct tma_call *c, const struct http_resp *resp, bool readable, const char *code)
+{
+    if (resp->status == 405 || resp->status == 501)
+        return true;
+    return resp->status == 404 && (c->bare || !readable || strcmp(code, "FRONTEND_NOT_BUILT") == 0);
+}
+
+static void refused(struct api *a, const struct tma_call *c, const struct http_resp *resp, struct api_result *r)
+{
+    struct sv body = {buf_cstr(&resp->body), resp->body.len};
+    bool readable = wire_error(body, r->reason, sizeof r->reason, r->code);
+    if (!readable)
+        snprintf(r->reason, sizeof r->reason, "HTTP %d without a reason", resp->status);
+    if (answer_is_absent(c, resp, readable, r->code)) {
+        snprintf(r->code, sizeof r->code, "%s", API_CODE_ABSENT);
+        a->caps &= ~(unsigned)c->cap;
+    }
+    if (resp->status != 429)
+        return;
+    r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "Retry-After"), wall_now());
+    if (r->retry_after_us < 0)
+        r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "RateLimit-Reset"), wall_now());
+}
+
+static void take_cookie(void *arg, struct sv header)
+{
+    struct api *a = arg;
+    struct sv value;
+    if (wire_set_cookie(header, WIRE_COOKIE, &value) && !(a->token && sv_eq_cstr(value, a->token)))
+        api_set_token(a, value);
+}
+
+static void verdict(struct api *a, const struct tma_call *c, enum err err, const struct http_resp *resp,
+                    const struct errinfo *ei, struct api_result *r)
+{
+    r->status = resp->status;
+    r->sent = resp->sent;
+    r->done = resp->done;
+    r->bytes_up = resp->bytes_up;
+    r->bytes_down = resp->bytes_down;
+    if (err) {
+        r->outcome = outcome_without_answer(c, err, resp->request_sent);
+        reason_escaped(r, err_message(ei));
+        return;
+    }
+    http_resp_each_header(resp, "Set-Cookie", take_cookie, a);
+    r->outcome = outcome_of_status(resp->status);
+    if (r->outcome != OUT_OK)
+        refused(a, c, resp, r);
+}
+
+enum err tma_call(struct api *a, const struct tma_call *c, struct http_resp *resp, struct api_result *r)
+{
+    struct errinfo ei = {0};
+    enum err err = ERR_OK;
+    api_result_init(r);
+    if (c->cap && !(a->caps & (unsigned)c->cap)) {
+        memset(resp, 0, sizeof *resp);
+        err = api_absent(r, api_cap_text(c->cap));
+        goto out;
+    }
+    struct http_req req = {
+        .method = c->method,
+        .path = buf_cstr(c->path),
+        .headers = c->headers[0] ? c->headers : NULL,
+        .body = c->json ? (struct sv){buf_cstr(c->json), c->json->len} : (struct sv){"", 0},
+        .parts = c->parts,
+        .n_parts = c->n_parts,
+        .timeout_us = a->timeout_us * (int64_t)(1 + c->transfer_bytes / TRANSFER_STEP),
+        .stall_us = a->timeout_us,
+        .sink = c->sink,
+        .sink_arg = c->sink_arg,
+    };
+    err = httpc_perform(a->peer, &req, resp, &ei);
+    verdict(a, c, err, resp, &ei, r);
+out:
+    buf_done(c->path);
+    if (c->json)
+        buf_done(c->json);
+    return err;
+}
+
+enum err tma_call_json(struct api *a, const struct tma_call *c, struct json **out, struct api_result *r)
+{
+    struct http_resp resp;
+    *out = NULL;
+    enum err err = tma_call(a, c, &resp, r);
+    if (!err && r->outcome == OUT_OK && json_parse(buf_cstr(&resp.body), resp.body.len, out, NULL))
+        err = tma_wrong(r, "the answer is not the JSON that was asked for");
+    http_resp_done(&resp);
+    return err;
+}
+
+const struct api_dialect api_dialect_tma = {
+    .caps = API_CAP_ALL,
+    .probe = tma_probe,
+    .sign_up = tma_sign_up,
+    .sign_in = tma_sign_in,
+    .sign_out = tma_sign_out,
+    .signup_status = tma_signup_status,
+    .signup_toggle = tma_signup_toggle,
+    .sub_user_create = tma_sub_user_create,
+    .storage_config = tma_storage_config,
+    .heartbeat = tma_heartbeat,
+    .storage = tma_storage,
+    .list = tma_list,
+    .info = tma_info,
+    .search = tma_search,
+    .recent = tma_recent,
+    .trash_list = tma_trash_list,
+    .stats = tma_stats,
+    .changes = tma_changes,
+    .folder_create = tma_folder_create,
+    .upload = tma_upload,
+    .upload_bulk = tma_upload_bulk,
+    .replace = tma_replace,
+    .download = tma_download,
+    .lock = tma_lock,
+    .unlock = tma_unlock,
+    .rename = tma_rename,
+    .move = tma_move,
+    .copy = tma_copy,
+    .trash = tma_trash,
+    .restore = tma_restore,
+    .purge = tma_purge,
+    .job_poll = tma_job_poll,
+    .stream_open = tma_stream_open,
+    .stream_close = tma_stream_close,
+};

@@ -1,0 +1,219 @@
+/* Accounts, sign-in and storage of the tma dialect. The token is in Set-Cookie alone; tma.c takes it from every answer.
+ */
+#include "base/mem.h"
+#include "base/version.h"
+#include "drive/tma.h"
+#include "store/blob.h"
+#include <string.h>
+
+static void body_begin(struct buf *body, struct jsonw *w)
+{
+    buf_init(body, TMA_JSON_MAX);
+    jsonw_init(w, body);
+    jsonw_object(w, NULL);
+}
+
+static void body_end(struct jsonw *w)
+{
+    jsonw_end_object(w);
+}
+
+/* For calls whose answer's body does not matter. */
+static MAY_YIELD enum err call_plain(struct api *a, const struct tma_call *c, struct api_result *r)
+{
+    struct http_resp resp;
+    enum err err = tma_call(a, c, &resp, r);
+    http_resp_done(&resp);
+    return err;
+}
+
+static MAY_YIELD enum err post_credentials(struct api *a, const char *path, const char *email, const char *password,
+                                           const char *name, struct api_result *r)
+{
+    struct buf p, body;
+    struct jsonw w;
+    api_set_token(a, sv_of(NULL)); /* a stale cookie would win over the new one */
+    tma_path(&p, path, NULL, NULL);
+    body_begin(&body, &w);
+    jsonw_str(&w, "email", email);
+    jsonw_str(&w, "password", password);
+    if (name)
+        jsonw_str(&w, "name", name);
+    body_end(&w);
+    enum err err =
+        call_plain(a, &(struct tma_call){.method = "POST", .path = &p, .json = &body, .write = name != NULL}, r);
+    if (!err && r->outcome == OUT_OK && !a->token)
+        return tma_wrong(r, "signed in, but the answer set no token cookie");
+    return err;
+}
+
+enum err tma_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)
+{
+    return post_credentials(a, "/api/signup", email, password, name ? name : email, r);
+}
+
+enum err tma_sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
+{
+    return post_credentials(a, "/api/login", email, password, NULL, r);
+}
+
+enum err tma_sign_out(struct api *a, struct api_result *r)
+{
+    struct buf p;
+    tma_path(&p, "/api/logout", NULL, NULL);
+    enum err err = call_plain(a, &(struct tma_call){.method = "POST", .path = &p}, r);
+    api_set_token(a, sv_of(NULL));
+    return err;
+}
+
+enum err tma_signup_status(struct api *a, bool *enabled, struct api_result *r)
+{
+    struct buf p;
+    struct json *j;
+    tma_path(&p, "/api/signup-status", NULL, NULL);
+    enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
+    *enabled = json_bool(json_get(j, "signupEnabled"), false);
+    json_free(&j);
+    return err;
+}
+
+enum err tma_signup_toggle(struct api *a, bool enabled, struct api_result *r)
+{
+    struct buf p, body;
+    struct jsonw w;
+    tma_path(&p, "/api/user/signup-toggle", NULL, NULL);
+    body_begin(&body, &w);
+    jsonw_bool(&w, "enabled", enabled);
+    body_end(&w);
+    return call_plain(a, &(struct tma_call){.method = "POST", .path = &p, .json = &body}, r);
+}
+
+enum err tma_sub_user_create(struct api *a, const char *email, const char *password, const char *name, unsigned perms,
+                             struct api_result *r)
+{
+    struct buf p, body;
+    struct jsonw w;
+    tma_path(&p, "/api/user/sub-users", NULL, NULL);
+    body_begin(&body, &w);
+    jsonw_str(&w, "email", email);
+    jsonw_str(&w, "password", password);
+    jsonw_str(&w, "name", name);
+    jsonw_array(&w, "permissions");
+    for (unsigned i = 0; i < PERM_COUNT; i++) {
+        if (perms & 1u << i)
+            jsonw_str(&w, NULL, perm_name((enum perm_bit)i));
+    }
+    jsonw_end_array(&w);
+    body_end(&w);
+    const struct tma_call c = {
+        .method = "POST", .path = &p, .json = &body, .write = true, .cap = API_CAP_SUB_USERS, .bare = true};
+    return call_plain(a, &c, r);
+}
+
+enum err tma_heartbeat(struct api *a, struct api_result *r)
+{
+    struct buf p, body;
+    struct jsonw w;
+    tma_path(&p, "/api/user/client-heartbeat", NULL, NULL);
+    body_begin(&body, &w);
+    jsonw_str(&w, "appVersion", a->app_version ? a->app_version : drivesim_version);
+    jsonw_str(&w, "platform", "linux");
+    body_end(&w);
+    return call_plain(a, &(struct tma_call){.method = "POST", .path = &p, .json = &body}, r);
+}
+
+static int64_t limit_of(const struct json *j, const char *key)
+{
+    int64_t v;
+    return json_i64(json_get(j, key), &v) && v >= 0 ? v : -1;
+}
+
+enum err tma_storage(struct api *a, struct api_storage *out, struct api_result *r)
+{
+    struct buf p;
+    struct json *j;
+    tma_path(&p, "/api/user/storage", NULL, NULL);
+    enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
+    *out = (struct api_storage){.used = -1, .total = limit_of(j, "total"), .free = limit_of(j, "free")};
+    if (j && !json_i64(json_get(j, "used"), &out->used))
+        err = tma_wrong(r, "the answer tells no storage use");
+    json_free(&j);
+    return err;
+}
+
+static bool is_str(const struct json *j, const char *key, const char *want)
+{
+    const char *s = json_str(json_get(j, key));
+    return s && strcmp(s, want) == 0;
+}
+
+static MAY_YIELD enum err put_storage(struct api *a, const struct blob_conf *conf, const struct json *current,
+                                      struct api_result *r)
+{
+    struct buf p, body;
+    struct jsonw w;
+    int64_t version = 0;
+    const struct json *v = json_get(current, "version");
+    tma_path(&p, "/api/user/storage-config", NULL, NULL);
+    body_begin(&body, &w);
+    jsonw_str(&w, "provider", "s3");
+    jsonw_str(&w, "endpoint", conf->endpoint);
+    if (conf->region)
+        jsonw_str(&w, "region", conf->region);
+    jsonw_str(&w, "bucket", conf->bucket);
+    jsonw_bool(&w, "forcePathStyle", conf->path_style);
+    jsonw_str(&w, "accessKeyId", conf->access_key);
+    jsonw_str(&w, "secretAccessKey", conf->secret_key);
+    if (json_is_string(v))
+        jsonw_str(&w, "version", json_str(v));
+    else if (json_i64(v, &version) || !v)
+        jsonw_i64(&w, "version", version);
+    else
+        jsonw_null(&w, "version");
+    body_end(&w);
+    const struct tma_call c = {
+        .method = "PUT", .path = &p, .json = &body, .write = true, .cap = API_CAP_STORAGE_CONFIG, .bare = true};
+    return call_plain(a, &c, r);
+}
+
+enum err tma_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r)
+{
+    struct buf p;
+    struct json *j;
+    tma_path(&p, "/api/user/storage-config", NULL, NULL);
+    enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
+    bool same = is_str(j, "endpoint", conf->endpoint) && is_str(j, "bucket", conf->bucket);
+    /* A server without the reading call may still have the writing one. */
+    if (!same && (!err || err == ERR_PARSE) && (j || r->status == 404 || r->status == 405))
+        err = put_storage(a, conf, j, r);
+    json_free(&j);
+    return err;
+}
+
+/* One cheap reading call for each capability that has one; what an answer shows is noted on the way. */
+enum err tma_probe(struct api *a, struct api_result *r)
+{
+    static const struct {
+        const char *path;
+        enum api_cap cap;
+    } rows[] = {
+        {"/api/files/changes", API_CAP_FEED},
+        {"/api/files/recent?limit=1", API_CAP_RECENT},
+        {"/api/files/trash?limit=1", API_CAP_TRASH},
+        {"/api/user/sub-users", API_CAP_SUB_USERS},
+        {"/api/user/storage-config", API_CAP_STORAGE_CONFIG},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf p;
+        tma_path(&p, rows[i].path, NULL, NULL);
+        enum err err =
+            call_plain(a, &(struct tma_call){.method = "GET", .path = &p, .cap = rows[i].cap, .bare = true}, r);
+        if (err)
+            return err;
+    }
+    struct arena *mem = arena_new(4096);
+    struct drive_listing listing;
+    enum err err = tma_list(a, NULL, mem, &listing, r);
+    arena_free(&mem);
+    return err;
+}

@@ -1,0 +1,170 @@
+/* JSON into structs. Everything that came from a server and is shown to people is escaped here, once. */
+#include "drive/wire.h"
+#include "base/mem.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *copy_str(const struct json *j, const char *key, struct arena *mem)
+{
+    const char *s = json_str(json_get(j, key));
+    return s && *s ? arena_strdup(mem, s) : NULL;
+}
+
+/* Opaque: a string, or on some servers a plain number. */
+static const char *copy_opaque(const struct json *j, const char *key, struct arena *mem)
+{
+    const struct json *v = json_get(j, key);
+    int64_t n;
+    if (json_is_number(v) && json_i64(v, &n))
+        return arena_printf(mem, "%lld", (long long)n);
+    return copy_str(j, key, mem);
+}
+
+bool wire_file(const struct json *j, struct arena *mem, struct drive_file *out)
+{
+    const char *type = json_str(json_get(j, "type")), *modified = json_str(json_get(j, "modified"));
+    memset(out, 0, sizeof *out);
+    out->size = -1;
+    out->id = copy_opaque(j, "id", mem);
+    out->name = copy_str(j, "name", mem);
+    if (!out->id || !out->name || strlen(out->id) > DRIVE_ID_MAX)
+        return false;
+    out->parent_id = copy_opaque(j, "parentId", mem);
+    out->version = copy_opaque(j, "version", mem);
+    if (out->version && strlen(out->version) > DRIVE_ID_MAX)
+        out->version = NULL;
+    out->mime_type = copy_str(j, "mimeType", mem);
+    out->folder = type && strcmp(type, "folder") == 0;
+    if (!out->folder && (!json_i64(json_get(j, "size"), &out->size) || out->size < 0))
+        out->size = -1;
+    if (modified && !wall_parse(modified, &out->modified))
+        out->modified.us = 0;
+    out->starred = json_bool(json_get(j, "starred"), false);
+    out->shared = json_bool(json_get(j, "shared"), false);
+    return true;
+}
+
+bool wire_listing(const struct json *j, struct arena *mem, struct drive_listing *out)
+{
+    size_t n = json_count(j), i = 0;
+    if (!json_is_array(j))
+        return false;
+    struct drive_file *items = arena_alloc(mem, n * sizeof *items);
+    for (const struct json *it = json_first(j); it; it = json_next(it)) {
+        if (!wire_file(it, mem, &items[i++]))
+            return false;
+    }
+    *out = (struct drive_listing){items, n};
+    return true;
+}
+
+static void show(char *dst, size_t n, const char *text)
+{
+    struct buf shown = BUF_INIT(4 * n + 8);
+    dst[0] = '\0';
+    if (text && str_escape(&shown, sv_of(text), n - 1) == ERR_OK)
+        snprintf(dst, n, "%s", buf_cstr(&shown));
+    buf_done(&shown);
+}
+
+static bool is_code(const char *s)
+{
+    size_t n = 0;
+    for (; s[n]; n++) {
+        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", s[n]))
+            return false;
+    }
+    return n > 0 && n < WIRE_CODE_MAX;
+}
+
+/* "details": [{"field": "text"}] or ["text"] or "text" */
+static const char *first_detail(const struct json *j)
+{
+    const struct json *d = json_get(j, "details");
+    if (json_is_array(d))
+        d = json_first(d);
+    if (json_is_object(d))
+        d = json_first(d);
+    return json_str(d);
+}
+
+bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CODE_MAX])
+{
+    struct json *j = NULL;
+    reason[0] = code[0] = '\0';
+    if (json_parse(body.p, body.n, &j, NULL))
+        return false;
+    const char *message = json_str(json_get(j, "message")), *error = json_str(json_get(j, "error"));
+    const char *detail = first_detail(j);
+    if (error && is_code(error))
+        snprintf(code, WIRE_CODE_MAX, "%s", error);
+    else if (!message)
+        message = error;
+    bool readable = message || code[0];
+    if (message && detail) {
+        struct buf both = BUF_INIT(64 * 1024);
+        if (buf_appendf(&both, "%s: %s", message, detail) == ERR_OK)
+            show(reason, reason_n, buf_cstr(&both));
+        buf_done(&both);
+    }
+    if (!reason[0])
+        show(reason, reason_n, message ? message : code);
+    json_free(&j);
+    return readable;
+}
+
+/* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), without strptime, which reads months in the user's language. */
+static bool http_date(struct sv s, struct wall *out)
+{
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    char text[40], month[4];
+    struct tm tm = {0};
+    if (s.n >= sizeof text)
+        return false;
+    memcpy(text, s.p, s.n);
+    text[s.n] = '\0';
+    if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT", &tm.tm_mday, month, &tm.tm_year, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec) != 6)
+        return false;
+    const char *at = strlen(month) == 3 ? strstr(months, month) : NULL;
+    if (!at || (at - months) % 3)
+        return false;
+    tm.tm_mon = (int)(at - months) / 3;
+    tm.tm_year -= 1900;
+    out->us = (int64_t)timegm(&tm) * US_PER_S;
+    return true;
+}
+
+int64_t wire_retry_after_us(struct sv value, struct wall now)
+{
+    int64_t s;
+    struct wall at;
+    value = sv_trim(value);
+    if (value.n == 0)
+        return -1;
+    if (sv_to_i64(value, &s))
+        return s < 0 ? -1 : (s > 86400 ? 86400 : s) * US_PER_S;
+    if (!http_date(value, &at))
+        return -1;
+    return at.us <= now.us ? 0 : at.us - now.us;
+}
+
+bool wire_set_cookie(struct sv header, const char *name, struct sv *value)
+{
+    struct sv pair, key;
+    if (!sv_split(&header, ';', &pair))
+        return false;
+    if (!memchr(pair.p, '=', pair.n) || !sv_split(&pair, '=', &key) || !sv_eq_cstr(sv_trim(key), name))
+        return false;
+    *value = sv_trim(pair);
+    return true;
+}
+
+bool wire_etag(struct sv header, struct sv *out)
+{
+    if (header.n < 2 || header.p[0] != '"' || header.p[header.n - 1] != '"')
+        return false;
+    *out = (struct sv){header.p + 1, header.n - 2};
+    return out->n > 0 && !memchr(out->p, '"', out->n);
+}
