@@ -17,6 +17,8 @@ struct listener;
 struct sessions;
 struct hub;
 struct storage;
+struct content;
+struct jobs;
 
 struct server_conf { /* from the environment, then the working folder's .env; options win over both */
     const char *listen;
@@ -40,6 +42,8 @@ struct server {
     struct work *work;
     struct httpc *httpc;
     struct blob *blob; /* NULL until a bucket is connected */
+    struct content *content;
+    struct jobs *jobs;
     struct listener *listener;
     struct sessions *sessions;
     struct hub *hub;
