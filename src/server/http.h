@@ -37,7 +37,7 @@ struct request {
     const char *params[4];     /* :id … of the route's pattern, decoded */
     const char *client_ip;
     int64_t content_length; /* -1: chunked or none */
-    bool chunked, expect_100;
+    bool chunked, expect_100, expect_other;
     struct login login; /* zeros on public routes */
     int status;         /* 0 until answered */
     struct mono started;
@@ -68,6 +68,8 @@ MAY_YIELD void reply_json(struct request *r, int status, const struct buf *json)
 MAY_YIELD void reply_message(struct request *r, int status, const char *code, const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* A failed call as an answer: ERR_DB_GONE, ERR_KV and ERR_STORE are 503 with a sentence, anything else a logged 500. */
 MAY_YIELD void reply_error(struct request *r, const struct errinfo *ei);
+/* A failed req_read as an answer: 400, 408, 413, or 499 for the log when the client left. */
+MAY_YIELD void reply_body_error(struct request *r, enum err err);
 MAY_YIELD void reply_text(struct request *r, int status, const char *content_type, struct sv body);
 MAY_YIELD void reply_empty(struct request *r, int status);
 /* A streamed body: length -1 is chunked. reply_write fails with ERR_CLOSED when the client left: stop then. */

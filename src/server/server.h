@@ -17,21 +17,21 @@ struct listener;
 struct sessions;
 struct hub;
 struct storage;
-struct content;
-struct jobs;
 
 struct server_conf { /* from the environment, then the working folder's .env; options win over both */
     const char *listen;
     int64_t port;
-    const char *database_url, *redis_url, *jwt_secret, *file_encryption_key, *app_env, *log_level;
+    const char *database_url, *redis_url, *jwt_secret, *file_encryption_key, *app_env, *backend_url, *log_level;
     int64_t max_connections; /* 0: from the limit of open files */
-    int64_t max_upload_bytes, upload_memory_bytes;
+    int64_t max_upload_mb, upload_memory_mb;
+    int64_t max_upload_bytes, upload_memory_bytes;                            /* the same */
     int64_t pool_size;                                                        /* Postgres connections */
     int64_t request_budget, upload_budget, login_budget, storage_test_budget; /* 0: none */
     int64_t stream_limit;                                                     /* a login; 0: none */
     int64_t token_lifetime_us, idle_timeout_us, head_timeout_us, body_timeout_us;
     int64_t bcrypt_cost;
-    bool desktop_only;
+    bool desktop_only, insecure_cookies;
+    char *owned[16]; /* strings that conf.c read */
 };
 
 struct server {
@@ -42,8 +42,6 @@ struct server {
     struct work *work;
     struct httpc *httpc;
     struct blob *blob; /* NULL until a bucket is connected */
-    struct content *content;
-    struct jobs *jobs;
     struct listener *listener;
     struct sessions *sessions;
     struct hub *hub;
@@ -51,6 +49,7 @@ struct server {
     struct metrics metrics;
     struct mono started;
     char epoch[32]; /* of this database: the first half of a cursor */
+    size_t max_conns, parts_started;
     bool stopping;
 };
 

@@ -1,0 +1,57 @@
+#include "base/dotenv.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_BYTES_MAX (256 * 1024)
+
+static enum err read_file(const char *file, struct buf *text, struct errinfo *ei)
+{
+    char chunk[4096];
+    enum err err = ERR_OK;
+    size_t n;
+    FILE *f = fopen(file, "re");
+    if (!f)
+        return errno == ENOENT || errno == ENOTDIR ? ERR_OK : err_sys(ei, ERR_USAGE, "cannot read %s", file);
+    while (!err && (n = fread(chunk, 1, sizeof chunk, f)) > 0)
+        if (buf_append(text, chunk, n) != ERR_OK)
+            err = err_set(ei, ERR_USAGE, "%s is larger than 256 KiB", file);
+    if (!err && ferror(f))
+        err = err_sys(ei, ERR_USAGE, "cannot read %s", file);
+    fclose(f);
+    return err;
+}
+
+static bool unquote(struct sv *value)
+{
+    if (value->n == 0 || (value->p[0] != '"' && value->p[0] != '\''))
+        return true;
+    const char *end = memchr(value->p + 1, value->p[0], value->n - 1);
+    if (!end)
+        return false;
+    *value = (struct sv){value->p + 1, (size_t)(end - value->p) - 1};
+    return true;
+}
+
+enum err dotenv_read(const char *file, void (*set)(void *arg, struct sv name, struct sv value), void *arg,
+                     struct errinfo *ei)
+{
+    struct buf text = BUF_INIT(FILE_BYTES_MAX);
+    enum err err = read_file(file, &text, ei);
+    struct sv rest = {buf_cstr(&text), text.len}, line, name;
+
+    for (int i = 1; !err && sv_split(&rest, '\n', &line); i++) {
+        line = sv_trim(line);
+        if (sv_starts(line, SV("export ")))
+            line = sv_trim((struct sv){line.p + 7, line.n - 7});
+        if (line.n == 0 || line.p[0] == '#' || !memchr(line.p, '=', line.n) || !sv_split(&line, '=', &name))
+            continue;
+        struct sv value = sv_trim(line);
+        if (unquote(&value))
+            set(arg, sv_trim(name), value);
+        else
+            err = err_set(ei, ERR_USAGE, "%s line %d: the quote is not closed", file, i);
+    }
+    buf_done(&text);
+    return err;
+}

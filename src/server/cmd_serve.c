@@ -1,0 +1,86 @@
+/* sim serve: the reference drive server, as a command. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "drive/cmd.h"
+#include "net/coro.h"
+#include "server/conf.h"
+
+#define GRACE_US (10 * US_PER_S)
+
+#define AT(field) offsetof(struct server_conf, field)
+static const struct opt options[] = {
+    {"port", 'p', "N", OPT_INT, AT(port), 0, 65535, "port to listen on; 0: any free one (default: PORT, or 3200)"},
+    {"listen", 0, "ADDRESS", OPT_STR, AT(listen), 0, 0, "address to listen on (default 127.0.0.1)"},
+    {"max-connections", 0, "N", OPT_INT, AT(max_connections), 1, 1e6,
+     "client connections at once (default: what the limit of open files allows)"},
+    {"max-upload-mb", 0, "N", OPT_INT, AT(max_upload_mb), 1, 1e9,
+     "largest file in MiB (default: MAX_UPLOAD_MB, or 10240)"},
+    {"pool", 0, "N", OPT_INT, AT(pool_size), 1, 1000, "Postgres connections (default 16)"},
+    {"request-budget", 0, "N", OPT_INT, AT(request_budget), 0, 1e12,
+     "requests a login in 15 min (default 10000, 0: no limit)"},
+    {"upload-budget", 0, "N", OPT_INT, AT(upload_budget), 0, 1e12,
+     "uploads a login in 30 min (default 20000, 0: no limit)"},
+    {"login-budget", 0, "N", OPT_INT, AT(login_budget), 0, 1e12,
+     "logins and sign-ups per address and email in 15 min (default 25, 0: no limit)"},
+    {"storage-test-budget", 0, "N", OPT_INT, AT(storage_test_budget), 0, 1e12,
+     "tests of a bucket in 15 min (default 20, 0: no limit)"},
+    {"stream-limit", 0, "N", OPT_INT, AT(stream_limit), 0, 1e9, "event streams a login (default 20, 0: no limit)"},
+    {"token-lifetime", 0, "TIME", OPT_DURATION, AT(token_lifetime_us), 1e6, 1e300,
+     "how long a sign-in holds (default 7 days)"},
+    {"idle-timeout", 0, "TIME", OPT_DURATION, AT(idle_timeout_us), 1e5, 1e300,
+     "closes a connection without request (default 75s)"},
+    {"head-timeout", 0, "TIME", OPT_DURATION, AT(head_timeout_us), 1e5, 1e300,
+     "for a request's head to be complete (default 15s)"},
+    {"body-timeout", 0, "TIME", OPT_DURATION, AT(body_timeout_us), 1e5, 1e300,
+     "for the next bytes of a body (default 60s)"},
+    {"bcrypt-cost", 0, "N", OPT_INT, AT(bcrypt_cost), 4, 16,
+     "work factor of passwords; low, as they are throwaway (default 5)"},
+    {"desktop-only", 0, NULL, OPT_FLAG, AT(desktop_only), 0, 0, "refuses requests without X-TMA-Desktop-Client"},
+    {0},
+};
+
+static void on_interrupt(void *arg)
+{
+    done_set(arg);
+}
+
+static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    struct server_conf *conf = arg;
+    struct server *s = NULL;
+    struct done stop = {0};
+    enum err err = conf_load(conf, ei);
+
+    ctx->on_interrupt_arg = &stop;
+    ctx->on_interrupt = on_interrupt;
+    if (!err)
+        err = server_new(&s, ctx->loop, conf, ei);
+    if (!err)
+        err = server_start(s, ei);
+    if (!err) {
+        fprintf(ctx->out, "listening on http://%s:%d\n", conf->listen, server_port(s));
+        fflush(ctx->out);
+        done_wait(ctx->loop, &stop);
+        LOGI("server", "stopping");
+    }
+    if (s)
+        server_stop(s, GRACE_US);
+    ctx->on_interrupt = NULL;
+    server_free(&s);
+    conf_done(conf);
+    return err;
+}
+
+const struct command cmd_serve = {
+    .name = "serve",
+    .summary = "the reference drive server",
+    .usage = "sim serve [options]",
+    .examples =
+        "  sim serve\n"
+        "  DATABASE_URL=postgresql://tma:tma@localhost:55433/tma_load REDIS_URL=redis://localhost:56380/0 \\\n"
+        "    JWT_SECRET=$(openssl rand -hex 32) FILE_ENCRYPTION_KEY=$(openssl rand -base64 32) sim serve --port 0\n",
+    .opts = options,
+    .conf_size = sizeof(struct server_conf),
+    .defaults = &server_conf_unset,
+    .run = run,
+};

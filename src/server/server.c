@@ -1,0 +1,119 @@
+/* Putting the server together, and taking it down: services first, then the parts in the order of their table, the
+ * listening socket last; the reverse on the way down. */
+#include "server/server.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/coro.h"
+#include "net/httpc.h"
+#include "net/work.h"
+#include "server/listen.h"
+#include "store/kv.h"
+#include "store/pg.h"
+#include <sys/resource.h>
+
+#define CONNECT_US      (10 * US_PER_S)
+#define FDS_OF_OUR_OWN  24 /* standard streams, epoll, signals, the listening socket, Redis twice, a little air */
+#define CONNECTIONS_MAX 100000
+
+static const struct server_part *const parts[] = {
+    NULL,
+};
+
+/* Raises the soft limit of open files to the hard one and divides it: what the services need, the rest for clients. A
+ * small limit makes a small server, not a broken one. */
+static void plan_descriptors(const struct server_conf *conf, unsigned *pool, unsigned *threads, size_t *conns)
+{
+    struct rlimit lim = {1024, 1024};
+    if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
+        lim.rlim_cur = lim.rlim_max;
+        if (setrlimit(RLIMIT_NOFILE, &lim) < 0)
+            getrlimit(RLIMIT_NOFILE, &lim);
+    }
+    size_t files = lim.rlim_cur == RLIM_INFINITY ? CONNECTIONS_MAX : (size_t)lim.rlim_cur;
+    *pool = conf->pool_size ? (unsigned)conf->pool_size : files < 256 ? 2 : 16;
+    *threads = files < 256 ? 2 : 8;
+    size_t own = FDS_OF_OUR_OWN + *pool + 2 * *threads;
+    *conns = files > own + 8 ? files - own : 8;
+    if (files < 256)
+        *conns = files / 4 > 4 ? files / 4 : 4;
+    if (conf->max_connections && (size_t)conf->max_connections < *conns)
+        *conns = (size_t)conf->max_connections;
+}
+
+enum err server_new(struct server **out, struct loop *l, const struct server_conf *conf, struct errinfo *ei)
+{
+    struct server *s = mem_zalloc(sizeof *s);
+    unsigned pool, threads;
+    s->loop = l;
+    s->conf = conf;
+    s->started = mono_now();
+    plan_descriptors(conf, &pool, &threads, &s->max_conns);
+    enum err err = pg_pool_new(&s->pg, l, conf->database_url, pool, ei);
+    if (!err)
+        err = kv_new(&s->kv, l, conf->redis_url, ei);
+    if (!err)
+        err = httpc_new(&s->httpc, l, &(struct httpc_conf){0}, ei);
+    if (err) {
+        server_free(&s);
+        return err;
+    }
+    s->work = work_new(l, threads);
+    *out = s;
+    return ERR_OK;
+}
+
+static MAY_YIELD enum err reach_services(struct server *s, struct errinfo *ei)
+{
+    struct errinfo why;
+    enum err err = pg_run(s->pg, "SELECT 1", 0, NULL, NULL, &why);
+    if (err)
+        return err_set(ei, ERR_ENV, "Postgres (DATABASE_URL) cannot be used: %s", err_message(&why));
+    err = kv_ready(s->kv, mono_add(mono_now(), CONNECT_US), &why);
+    if (err)
+        return err_set(ei, ERR_ENV, "Redis (REDIS_URL) cannot be used: %s", err_message(&why));
+    return ERR_OK;
+}
+
+enum err server_start(struct server *s, struct errinfo *ei)
+{
+    enum err err = reach_services(s, ei);
+    for (; !err && parts[s->parts_started]; s->parts_started++)
+        err = parts[s->parts_started]->start(s, ei);
+    if (!err)
+        err = listener_new(&s->listener, s, s->conf->listen, (int)s->conf->port, s->max_conns, ei);
+    return err;
+}
+
+int server_port(const struct server *s)
+{
+    return listener_port(s->listener);
+}
+
+void server_stop(struct server *s, int64_t grace_us)
+{
+    s->stopping = true;
+    if (s->listener)
+        listener_stop(s->listener, grace_us);
+    while (s->parts_started > 0) {
+        const struct server_part *p = parts[--s->parts_started];
+        if (p->stop)
+            p->stop(s);
+    }
+}
+
+void server_free(struct server **sp)
+{
+    struct server *s = *sp;
+    if (!s)
+        return;
+    listener_free(&s->listener);
+    if (s->work)
+        work_free(&s->work);
+    if (s->httpc)
+        httpc_free(&s->httpc);
+    if (s->kv)
+        kv_free(&s->kv);
+    if (s->pg)
+        pg_pool_free(&s->pg);
+    MEM_FREE(*sp);
+}
