@@ -1,18 +1,29 @@
 #ifndef NET_SSE_H
 #define NET_SSE_H
-/* Incremental parser of text/event-stream (WHATWG HTML, "Interpreting an event stream"): any split of the bytes gives the same events; CR, LF
- * and CRLF end lines, one leading BOM is dropped, comments count as life. An event above max_event bytes is ERR_LIMIT. Layer 1. */
+/* Incremental parser of text/event-stream (WHATWG HTML, "Interpreting an event stream"): any split of the bytes gives
+ * the same events; CR, LF and CRLF end lines, one leading BOM is dropped, comments are skipped. An event or a line
+ * above max_event bytes is ERR_LIMIT. Layer 1. */
 #include "base/buf.h"
-struct sse_event { const char *type; const char *id; const char *data; size_t data_n; };   /* id: last event id so far, "" if none; data NUL-terminated */
+
+struct sse_event {
+    const char *type; /* "message" unless named */
+    const char *id;   /* the last event id so far, "" if none */
+    const char *data; /* NUL-terminated */
+    size_t data_n;
+};
 struct sse {
-    struct buf line, data, type, id;
-    bool seen_start, after_cr, has_data;
-    int bom_seen;
-    int64_t retry_ms;                                /* -1 until the server sent one */
+    struct buf line, data, type, id, last_id; /* id: of the event being read; last_id: what a reconnect sends */
+    bool after_cr, failed;
+    int bom_seen;     /* bytes of it; -1: past the start */
+    int64_t retry_ms; /* -1 until the server sent one */
     void (*on_event)(void *arg, const struct sse_event *ev);
     void *arg;
 };
+/* on_event must not feed or free its parser. */
 void sse_init(struct sse *s, size_t max_event, void (*on_event)(void *, const struct sse_event *), void *arg);
 void sse_done(struct sse *s);
+/* After ERR_LIMIT the parser is spent: close the stream and reconnect with a new one. */
 enum err sse_feed(struct sse *s, const char *p, size_t n) WARN_UNUSED;
+/* The id for Last-Event-ID: only whole events move it, also those without data. "" if none. */
+const char *sse_last_id(const struct sse *s);
 #endif
