@@ -177,6 +177,11 @@ enum err api_sub_user_create(struct api *a, const char *email, const char *passw
     return CALL(sub_user_create, r, email, password, name, perms, r);
 }
 
+enum err api_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
+{
+    return CALL(sub_users, r, mem, out, r);
+}
+
 enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r)
 {
     return CALL(storage_config, r, conf, r);

@@ -33,6 +33,8 @@ MAY_YIELD enum err api_signup_status(struct api *a, bool *enabled, struct api_re
 MAY_YIELD enum err api_signup_toggle(struct api *a, bool enabled, struct api_result *r);
 MAY_YIELD enum err api_sub_user_create(struct api *a, const char *email, const char *password, const char *name,
                                        unsigned perms, struct api_result *r);
+/* The account's sub-users, for its owner alone; in the arena. */
+MAY_YIELD enum err api_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r);
 /* Connects the bucket, unless the server says that this very one is connected already. */
 MAY_YIELD enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);
 MAY_YIELD enum err api_heartbeat(struct api *a, struct api_result *r);

@@ -57,6 +57,14 @@ struct api_totals {
 struct api_storage {
     int64_t used, total, free; /* total, free -1: unlimited */
 };
+struct api_user { /* a sub-user */
+    const char *id, *email, *name;
+    unsigned perms;
+};
+struct api_users {
+    struct api_user *items;
+    size_t n;
+};
 struct api_upload {
     const char *parent_id, *name;  /* parent NULL: root */
     const char *client_id;         /* NULL: the ordinal, in a bulk upload */

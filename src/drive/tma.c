@@ -172,6 +172,7 @@ const struct api_dialect api_dialect_tma = {
     .signup_status = tma_signup_status,
     .signup_toggle = tma_signup_toggle,
     .sub_user_create = tma_sub_user_create,
+    .sub_users = tma_sub_users,
     .storage_config = tma_storage_config,
     .heartbeat = tma_heartbeat,
     .storage = tma_storage,

@@ -48,6 +48,7 @@ MAY_YIELD enum err tma_signup_status(struct api *a, bool *enabled, struct api_re
 MAY_YIELD enum err tma_signup_toggle(struct api *a, bool enabled, struct api_result *r);
 MAY_YIELD enum err tma_sub_user_create(struct api *a, const char *email, const char *password, const char *name,
                                        unsigned perms, struct api_result *r);
+MAY_YIELD enum err tma_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r);
 MAY_YIELD enum err tma_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);
 MAY_YIELD enum err tma_heartbeat(struct api *a, struct api_result *r);
 MAY_YIELD enum err tma_storage(struct api *a, struct api_storage *out, struct api_result *r);

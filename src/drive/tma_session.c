@@ -110,6 +110,42 @@ enum err tma_sub_user_create(struct api *a, const char *email, const char *passw
     return call_plain(a, &c, r);
 }
 
+static bool read_user(const struct json *j, struct arena *mem, struct api_user *out)
+{
+    const char *id = json_str(json_get(j, "id")), *email = json_str(json_get(j, "email"));
+    const char *name = json_str(json_get(j, "name"));
+    if (!id || !email)
+        return false;
+    *out = (struct api_user){.id = arena_strdup(mem, id), .email = arena_strdup(mem, email)};
+    out->name = arena_strdup(mem, name ? name : email);
+    const struct json *perms = json_get(j, "permissions");
+    for (const struct json *p = json_first(perms); p; p = json_next(p)) {
+        if (json_str(p))
+            perm_parse(json_str(p), &out->perms); /* one that is not known here changes nothing */
+    }
+    return true;
+}
+
+enum err tma_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
+{
+    struct buf p;
+    struct json *j;
+    *out = (struct api_users){0};
+    tma_path(&p, "/api/user/sub-users", NULL, NULL);
+    const struct tma_call c = {.method = "GET", .path = &p, .cap = API_CAP_SUB_USERS, .bare = true};
+    enum err err = tma_call_json(a, &c, &j, r);
+    const struct json *list = json_is_array(j) ? j : json_get(j, "subUsers");
+    if (j && !json_is_array(list))
+        err = tma_wrong(r, "the answer lists no sub-users");
+    out->items = arena_alloc(mem, (json_count(list) + 1) * sizeof *out->items);
+    for (const struct json *it = json_first(list); it && !err; it = json_next(it)) {
+        if (!read_user(it, mem, &out->items[out->n++]))
+            err = tma_wrong(r, "the answer lists a sub-user without id or e-mail");
+    }
+    json_free(&j);
+    return err;
+}
+
 enum err tma_heartbeat(struct api *a, struct api_result *r)
 {
     struct buf p, body;

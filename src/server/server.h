@@ -17,6 +17,8 @@ struct listener;
 struct sessions;
 struct hub;
 struct storage;
+struct content;
+struct jobs;
 
 struct server_conf { /* from the environment, then the working folder's .env; options win over both */
     const char *listen;
@@ -46,6 +48,8 @@ struct server {
     struct sessions *sessions;
     struct hub *hub;
     struct storage *storage;
+    struct content *content;
+    struct jobs *jobs;
     struct metrics metrics;
     struct mono started;
     char epoch[32]; /* of this database: the first half of a cursor */

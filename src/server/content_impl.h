@@ -1,0 +1,66 @@
+#ifndef SERVER_CONTENT_IMPL_H
+#define SERVER_CONTENT_IMPL_H
+/* What the files content*.c share. Layer 3. */
+#include "drive/model.h"
+#include "net/work.h"
+#include "server/content.h"
+#include "server/seal.h"
+#include "store/blob.h"
+
+#define CONTENT_PIPE_LEN   131072
+#define CONTENT_MEMORY_LEN (SEAL_HEADER_LEN + CONTENT_MEMORY_MAX / SEAL_SEGMENT_LEN * SEAL_SEALED_LEN)
+/* What a transfer in pieces costs at most: its buffer, the pipe, libcurl's buffers, the thread. */
+#define CONTENT_STREAM_COST 524288
+/* Transfers in pieces hold a thread of the store's pool each; so many each way leave room for the short calls. */
+#define CONTENT_STREAMS_MAX 96
+#define CONTENT_THREADS_MAX (2 * CONTENT_STREAMS_MAX + 64)
+
+struct in_flight;
+struct content {
+    struct seal_key key;
+    int64_t memory_max;
+    struct sem memory;           /* bytes that uploads may still take, of memory_max */
+    struct sem puts, gets;       /* transfers in pieces that may still start. Who holds a get never waits for a put */
+    struct in_flight *in_flight; /* keys put and not yet settled */
+};
+
+/* An object on its way into the store, piece by piece: the caller writes while a coroutine of its own puts. */
+struct content_putting {
+    struct server *server;
+    struct blob *blob;
+    char key[CONTENT_KEY_MAX];
+    uint64_t size, written;
+    struct wpipe *pipe;
+    struct group group;
+    enum err err;
+    struct errinfo ei;
+};
+MAY_YIELD void content_putting_start(struct content_putting *p, struct server *s, const char *account_id,
+                                     uint64_t size);
+MAY_YIELD enum err content_putting_write(struct content_putting *p, const void *data, size_t n) WARN_UNUSED;
+/* Ends it: cleanly when cause is ERR_OK, otherwise by giving up. Returns the cause, or why the put failed: a write that
+ * failed knows only that it did. */
+MAY_YIELD enum err content_putting_end(struct content_putting *p, enum err cause, struct errinfo *ei) WARN_UNUSED;
+
+/* And one on its way out: read side of the same. length 0: to the end. */
+struct content_getting {
+    struct server *server;
+    struct blob *blob;
+    const char *key;
+    uint64_t offset, length;
+    struct wpipe *pipe;
+    struct group group;
+    enum err err;
+    struct errinfo ei;
+};
+MAY_YIELD void content_getting_start(struct content_getting *g, struct server *s, const char *key, uint64_t offset,
+                                     uint64_t length);
+/* Exactly n bytes. */
+MAY_YIELD enum err content_getting_read(struct content_getting *g, void *data, size_t n) WARN_UNUSED;
+MAY_YIELD enum err content_getting_end(struct content_getting *g, struct errinfo *ei) WARN_UNUSED;
+
+/* The connected bucket, or ERR_STORE. */
+enum err content_blob(struct server *s, struct blob **out, struct errinfo *ei) WARN_UNUSED;
+/* A failure of the store as one: whatever kept us from it is ERR_STORE, but ERR_NOTFOUND stays. */
+enum err content_store_err(enum err e, struct errinfo *ei);
+#endif
