@@ -195,8 +195,10 @@ static enum err content_start(struct server *s, struct errinfo *ei)
     }
     c->memory_max = s->conf->upload_memory_bytes;
     sem_init_coro(&c->memory, c->memory_max);
-    sem_init_coro(&c->puts, CONTENT_STREAMS_MAX);
-    sem_init_coro(&c->gets, CONTENT_STREAMS_MAX);
+    /* A transfer in pieces holds a thread as long as it lasts: what is left is for the short calls. */
+    int64_t streams = s->store_threads < 8 ? 1 : (int64_t)s->store_threads * 3 / 8;
+    sem_init_coro(&c->puts, streams);
+    sem_init_coro(&c->gets, streams);
     s->content = c;
     return ERR_OK;
 }

@@ -11,10 +11,6 @@
 #define CONTENT_MEMORY_LEN (SEAL_HEADER_LEN + CONTENT_MEMORY_MAX / SEAL_SEGMENT_LEN * SEAL_SEALED_LEN)
 /* What a transfer in pieces costs at most: its buffer, the pipe, libcurl's buffers, the thread. */
 #define CONTENT_STREAM_COST 524288
-/* Transfers in pieces hold a thread of the store's pool each; so many each way leave room for the short calls. */
-#define CONTENT_STREAMS_MAX 96
-#define CONTENT_THREADS_MAX (2 * CONTENT_STREAMS_MAX + 64)
-
 struct in_flight;
 struct content {
     struct seal_key key;

@@ -6,7 +6,9 @@
 #include "net/coro.h"
 #include "net/httpc.h"
 #include "net/work.h"
+#include "server/content.h"
 #include "server/listen.h"
+#include "server/storage.h"
 #include "store/kv.h"
 #include "store/pg.h"
 #include <sys/resource.h>
@@ -16,12 +18,15 @@
 #define CONNECTIONS_MAX 100000
 
 static const struct server_part *const parts[] = {
+    &content_part,
+    &storage_part,
     NULL,
 };
 
 /* Raises the soft limit of open files to the hard one and divides it: what the services need, the rest for clients. A
  * small limit makes a small server, not a broken one. */
-static void plan_descriptors(const struct server_conf *conf, unsigned *pool, unsigned *threads, size_t *conns)
+static void plan_descriptors(const struct server_conf *conf, unsigned *pool, unsigned *threads, unsigned *store_threads,
+                             size_t *conns)
 {
     struct rlimit lim = {1024, 1024};
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0 && lim.rlim_cur < lim.rlim_max) {
@@ -32,7 +37,8 @@ static void plan_descriptors(const struct server_conf *conf, unsigned *pool, uns
     size_t files = lim.rlim_cur == RLIM_INFINITY ? CONNECTIONS_MAX : (size_t)lim.rlim_cur;
     *pool = conf->pool_size ? (unsigned)conf->pool_size : files < 256 ? 2 : 16;
     *threads = files < 256 ? 2 : 8;
-    size_t own = FDS_OF_OUR_OWN + *pool + 2 * *threads;
+    *store_threads = files < 256 ? 3 : files / 16 < 256 ? (unsigned)files / 16 : 256;
+    size_t own = FDS_OF_OUR_OWN + *pool + 2 * (*threads + *store_threads);
     *conns = files > own + 8 ? files - own : 8;
     if (files < 256)
         *conns = files / 4 > 4 ? files / 4 : 4;
@@ -47,7 +53,7 @@ enum err server_new(struct server **out, struct loop *l, const struct server_con
     s->loop = l;
     s->conf = conf;
     s->started = mono_now();
-    plan_descriptors(conf, &pool, &threads, &s->max_conns);
+    plan_descriptors(conf, &pool, &threads, &s->store_threads, &s->max_conns);
     enum err err = pg_pool_new(&s->pg, l, conf->database_url, pool, ei);
     if (!err)
         err = kv_new(&s->kv, l, conf->redis_url, ei);

@@ -54,6 +54,7 @@ struct server {
     struct mono started;
     char epoch[32]; /* of this database: the first half of a cursor */
     size_t max_conns, parts_started;
+    unsigned store_threads; /* for the store's blocking calls: each may hold a connection to it */
     bool stopping;
 };
 

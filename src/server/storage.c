@@ -252,7 +252,7 @@ static enum err storage_start(struct server *s, struct errinfo *ei)
 {
     struct pg_result *r = NULL;
     s->storage = mem_zalloc(sizeof(*s->storage));
-    s->storage->work = work_new(s->loop, CONTENT_THREADS_MAX);
+    s->storage->work = work_new(s->loop, s->store_threads);
     enum err e = pg_run(s->pg, "SELECT storage_version, storage_config::text FROM app_settings", 0, NULL, &r, ei);
     if (e == ERR_OK && pg_rows(r) == 1) {
         s->storage->version = pg_i64(r, 0, 0);

@@ -21,8 +21,9 @@ CREATE TABLE app_settings (
     epoch           text NOT NULL DEFAULT drive_new_id(),   -- first half of every cursor: another database, another epoch
     signup_enabled  boolean NOT NULL DEFAULT true,
     desktop_only    boolean NOT NULL DEFAULT false,
-    storage_config  jsonb,
-    storage_version integer NOT NULL DEFAULT 0
+    storage_config  jsonb,                      -- the bucket, its keys sealed
+    storage_version integer NOT NULL DEFAULT 0,
+    object_format   text NOT NULL DEFAULT 'dseal1'          -- how file bodies lie in the bucket (seal.h)
 );
 INSERT INTO app_settings DEFAULT VALUES;
 
@@ -154,6 +155,8 @@ CREATE TABLE jobs (
     result      jsonb,
     error       text,
     attempts    integer NOT NULL DEFAULT 0,
+    done        bigint NOT NULL DEFAULT 0,       -- of total: how far it is, for whoever asks
+    total       bigint NOT NULL DEFAULT 0,
     created_at  timestamptz NOT NULL DEFAULT now(),
     started_at  timestamptz,
     finished_at timestamptz
