@@ -6,7 +6,7 @@ BEGIN
     FOR f IN SELECT p.oid::regprocedure AS name FROM pg_proc p
              WHERE p.pronamespace = current_schema()::regnamespace
                AND (p.proname LIKE 'drive\_%' OR p.proname = 'reconcile_folder_aggregates')
-               AND p.proname NOT IN ('drive_new_id', 'drive_fold')
+               AND p.proname NOT IN ('drive_new_id', 'drive_fold', 'drive_name_key')
     LOOP
         EXECUTE 'DROP FUNCTION ' || f.name || ' CASCADE';
     END LOOP;

@@ -36,8 +36,9 @@
 -- wait), then rows of files. That makes writes to an account one at a time, its storage use exact and its change numbers
 -- gapless. The functions that do not take the owner's row (lock, unlock, touch) take one row of files at most, or skip.
 --
--- SET enable_seqscan = off: plans are made when the tables are empty and must still fit at 100,000 rows; everything here
--- is looked up by an index.
+-- Plans are made when the tables are empty and must still fit at 100,000 rows: rows are looked up in ways that only one
+-- index serves, and 599_plans.sql takes away what would only suit a small table. Helpers that look at tables are plpgsql:
+-- plans of SQL functions are made anew each call.
 
 CREATE TYPE drive_change AS (
     refused     text,        -- NULL: done
@@ -60,16 +61,16 @@ CREATE TYPE drive_change AS (
     path        text
 );
 
-CREATE FUNCTION drive_us(p timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+CREATE FUNCTION drive_us(p timestamptz) RETURNS bigint LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT (extract(epoch FROM p) * 1000000)::bigint
 $$;
 
 -- Exact to the microsecond until the year 2255.
-CREATE FUNCTION drive_time(p_us bigint) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+CREATE FUNCTION drive_time(p_us bigint) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT timestamptz 'epoch' + p_us * interval '1 microsecond'
 $$;
 
-CREATE FUNCTION drive_iso(p timestamptz) RETURNS text LANGUAGE sql STABLE STRICT PARALLEL SAFE AS $$
+CREATE FUNCTION drive_iso(p timestamptz) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT to_char(p AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
@@ -185,26 +186,39 @@ CREATE FUNCTION drive_subtree(p_ids text[], p_live boolean) RETURNS SETOF files 
 $$;
 
 -- Folders on the longest way down from a folder, itself included.
-CREATE FUNCTION drive_height(p_folder text) RETURNS integer LANGUAGE sql STABLE AS $$
-    WITH RECURSIVE t AS (
+CREATE FUNCTION drive_height(p_folder text) RETURNS integer LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (WITH RECURSIVE t AS (
         SELECT p_folder AS id, 1 AS level
         UNION ALL
         SELECT c.id, t.level + 1 FROM t JOIN files c ON c.parent_id = t.id WHERE c.type = 'folder' AND t.level <= drive_max_depth()
     )
-    SELECT max(level) FROM t
-$$;
+    SELECT max(level) FROM t);
+END $$;
 
-CREATE FUNCTION drive_is_folder(p_account text, p_folder text) RETURNS boolean LANGUAGE sql STABLE AS $$
-    SELECT p_folder IS NULL OR EXISTS (SELECT FROM files WHERE id = p_folder AND user_id = p_account
-                                       AND type = 'folder' AND deleted_at IS NULL)
-$$;
+-- The account's item of that id; all NULL when there is none. Looked up by the id alone, so that only one index fits.
+CREATE FUNCTION drive_get(p_account text, p_id text) RETURNS files LANGUAGE plpgsql STABLE AS $$
+DECLARE f files;
+BEGIN
+    SELECT * INTO f FROM files WHERE id = p_id;
+    IF f.user_id <> p_account THEN RETURN NULL; END IF;
+    RETURN f;
+END $$;
+
+CREATE FUNCTION drive_is_folder(p_account text, p_folder text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE f files;
+BEGIN
+    IF p_folder IS NULL THEN RETURN true; END IF;
+    SELECT * INTO f FROM files WHERE id = p_folder;
+    RETURN f.id IS NOT NULL AND f.user_id = p_account AND f.type = 'folder' AND f.deleted_at IS NULL;
+END $$;
 
 -- The live item of that name (in NFC) in a folder.
 CREATE FUNCTION drive_holder(p_account text, p_parent text, p_name text) RETURNS files LANGUAGE plpgsql STABLE AS $$
 DECLARE f files;
 BEGIN
-    SELECT * INTO f FROM files WHERE user_id = p_account AND coalesce(parent_id, '') = coalesce(p_parent, '')
-        AND normalize(name, NFC) = normalize(p_name, NFC) AND deleted_at IS NULL;
+    SELECT * INTO f FROM files WHERE drive_name_key(user_id, parent_id, name) = drive_name_key(p_account, p_parent, p_name)
+        AND deleted_at IS NULL;
     RETURN f;
 END $$;
 

@@ -12,7 +12,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION drive_folder_create(p_account text, p_actor text, p_parent text, p_name text)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE v_chain text[]; v_holder files;
 BEGIN
     IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
@@ -32,7 +32,7 @@ END $$;
 
 -- The folders of a relative path, made where they are missing. One row for each new one, or the last one as it is.
 CREATE FUNCTION drive_folder_path(p_account text, p_actor text, p_parent text, p_names text[])
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE v_chain text[]; v_holder files; v_change drive_change; v_parent text := p_parent; v_name text;
 BEGIN
     IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
@@ -67,7 +67,7 @@ END $$;
 -- hundreds of updates of one row in one transaction are what makes bulk writes slow.
 CREATE FUNCTION drive_upload_commit_many(p_account text, p_actor text, p_parents text[], p_names text[], p_sizes bigint[],
                                          p_mimes text[], p_paths text[], p_modified bigint[], p_reservation text)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
     u users; f files; v_holder files; v_name text; v_seq bigint; v_over jsonb; v_known text; v_known_ok boolean := false;
     v_bytes bigint := 0; v_done integer := 0; v_now timestamptz; v_ok boolean[] := '{}'; v_parent text; v_sum record;
@@ -119,10 +119,11 @@ END $$;
 
 CREATE FUNCTION drive_upload_commit(p_account text, p_actor text, p_parent text, p_name text, p_size bigint, p_mime text,
                                     p_path text, p_modified bigint, p_reservation text)
-RETURNS SETOF drive_change LANGUAGE sql AS $$
-    SELECT * FROM drive_upload_commit_many(p_account, p_actor, ARRAY[p_parent], ARRAY[p_name], ARRAY[p_size], ARRAY[p_mime],
-                                           ARRAY[p_path], ARRAY[p_modified], p_reservation)
-$$;
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM drive_upload_commit_many(p_account, p_actor, ARRAY[p_parent], ARRAY[p_name], ARRAY[p_size],
+                                                        ARRAY[p_mime], ARRAY[p_path], ARRAY[p_modified], p_reservation);
+END $$;
 
 -- What stands against replacing the file's content, judged by its row and the lock on it; NULL when nothing does.
 -- A lock that has lapsed holds nobody back, its owner included: then the version alone decides.
@@ -144,13 +145,14 @@ END $$;
 
 CREATE FUNCTION drive_replace_commit(p_account text, p_actor text, p_session text, p_file text, p_if_match text[],
                                      p_size bigint, p_mime text, p_path text, p_modified bigint, p_reservation text)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE u users; f files; r drive_change; v_over jsonb; v_old_path text; v_grown bigint; v_now timestamptz;
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     -- The file's row is locked before its lock is read: a lock can't be given out in between.
-    SELECT * INTO f FROM files WHERE id = p_file AND user_id = p_account FOR NO KEY UPDATE;
+    SELECT * INTO f FROM files WHERE id = p_file FOR NO KEY UPDATE;
+    IF f.user_id <> p_account THEN f := NULL; END IF;
     r := drive_replace_refusal(f, p_session, p_if_match);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_grown := p_size - f.size;
@@ -167,12 +169,12 @@ BEGIN
 END $$;
 
 CREATE FUNCTION drive_rename(p_account text, p_actor text, p_id text, p_name text)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE f files; v_holder files; v_old text;
 BEGIN
     IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
-    SELECT * INTO f FROM files WHERE id = p_id AND user_id = p_account AND deleted_at IS NULL;
-    IF NOT FOUND THEN RETURN NEXT drive_refusal('NOT_FOUND'); RETURN; END IF;
+    f := drive_get(p_account, p_id);
+    IF f.id IS NULL OR f.deleted_at IS NOT NULL THEN RETURN NEXT drive_refusal('NOT_FOUND'); RETURN; END IF;
     IF f.name = p_name THEN RETURN NEXT drive_unchanged(f); RETURN; END IF;
     v_holder := drive_holder(p_account, f.parent_id, p_name);
     IF v_holder.id <> p_id THEN
@@ -185,23 +187,28 @@ BEGIN
                              ARRAY[coalesce(f.parent_id, '')], jsonb_build_object('oldName', v_old), NULL, clock_timestamp());
 END $$;
 
--- The first of the ids that is not a live item of the account; NULL when all are.
-CREATE FUNCTION drive_missing(p_account text, p_ids text[], p_trashed boolean) RETURNS text LANGUAGE sql STABLE AS $$
-    SELECT i FROM unnest(p_ids) AS i
-    WHERE NOT EXISTS (SELECT FROM files WHERE id = i AND user_id = p_account AND (deleted_at IS NOT NULL) = p_trashed) LIMIT 1
-$$;
+-- NULL when each of the ids is a live (or a trashed) item of the account, else the refusal that names the first that is not.
+CREATE FUNCTION drive_missing(p_account text, p_ids text[], p_trashed boolean) RETURNS drive_change LANGUAGE plpgsql STABLE AS $$
+DECLARE r drive_change; v_id text;
+BEGIN
+    SELECT i INTO v_id FROM unnest(p_ids) AS i
+    WHERE (SELECT f.user_id = p_account AND (f.deleted_at IS NOT NULL) = p_trashed FROM files f WHERE f.id = i) IS NOT TRUE LIMIT 1;
+    IF FOUND THEN r := drive_refusal('NOT_FOUND', jsonb_build_object('id', v_id)); END IF;
+    RETURN r;
+END $$;
 
-CREATE FUNCTION drive_distinct(p_ids text[]) RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
-    SELECT coalesce(array_agg(i ORDER BY n), '{}') FROM (SELECT i, min(n) AS n FROM unnest(p_ids) WITH ORDINALITY AS t (i, n) GROUP BY i) AS d
-$$;
+CREATE FUNCTION drive_distinct(p_ids text[]) RETURNS text[] LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF cardinality(p_ids) < 2 THEN RETURN p_ids; END IF;
+    RETURN (SELECT array_agg(i ORDER BY n) FROM (SELECT i, min(n) AS n FROM unnest(p_ids) WITH ORDINALITY AS t (i, n) GROUP BY i) AS d);
+END $$;
 
 -- What stands against putting these items below that folder (moving and copying).
 CREATE FUNCTION drive_place_refusal(p_account text, p_ids text[], p_target text) RETURNS drive_change LANGUAGE plpgsql AS $$
 DECLARE r drive_change; v_chain text[]; v_height integer;
 BEGIN
-    IF drive_missing(p_account, p_ids, false) IS NOT NULL THEN
-        RETURN drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, p_ids, false)));
-    END IF;
+    r := drive_missing(p_account, p_ids, false);
+    IF r.refused IS NOT NULL THEN RETURN r; END IF;
     IF NOT drive_is_folder(p_account, p_target) THEN RETURN drive_refusal('PARENT_NOT_FOUND'); END IF;
     v_chain := drive_chain(p_target);
     IF v_chain && p_ids THEN RETURN drive_refusal('INTO_ITSELF'); END IF;
@@ -216,7 +223,7 @@ END $$;
 -- Totals are moved at the end, by what each item weighed at the start: chains are read when all parents stand, and the
 -- sums come out right even when an item and a folder that held it move together.
 CREATE FUNCTION drive_move(p_account text, p_actor text, p_ids text[], p_target text)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
     f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_old text; v_name text; v_seq bigint; v_n bigint := 0;
     v_now timestamptz; v_sum record; v_from text[] := '{}'; v_bytes bigint[] := '{}'; v_files bigint[] := '{}'; v_folders bigint[] := '{}';
@@ -251,14 +258,12 @@ BEGIN
 END $$;
 
 CREATE FUNCTION drive_star(p_account text, p_actor text, p_ids text[], p_starred boolean)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
-DECLARE f files; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
+DECLARE f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
 BEGIN
     IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
-    IF drive_missing(p_account, v_ids, false) IS NOT NULL THEN
-        RETURN NEXT drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, v_ids, false)));
-        RETURN;
-    END IF;
+    r := drive_missing(p_account, v_ids, false);
+    IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_now := clock_timestamp();
     v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP

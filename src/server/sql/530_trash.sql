@@ -1,23 +1,22 @@
 -- Trash, restore, deleting for good. A trashed item keeps its parent and its weight in totals and storage use.
 
 -- Items that a call would touch: themselves and all below.
-CREATE FUNCTION drive_weight(p_ids text[]) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT coalesce(sum(1 + aggregate_file_count + aggregate_folder_count), 0)::bigint FROM files WHERE id = ANY (p_ids)
-$$;
+CREATE FUNCTION drive_weight(p_ids text[]) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT coalesce(sum(1 + aggregate_file_count + aggregate_folder_count), 0)::bigint FROM files WHERE id = ANY (p_ids));
+END $$;
 
 -- max_items NULL: no bound. Beyond it TOO_MANY is said, and a job does the same call without the bound.
 -- The feed names every folder that went along: an app that has one of them open must notice.
 CREATE FUNCTION drive_trash(p_account text, p_actor text, p_ids text[], p_max_items bigint)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    f files; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
+    f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
     v_all text[]; v_folders text[];
 BEGIN
     IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
-    IF drive_missing(p_account, v_ids, false) IS NOT NULL THEN
-        RETURN NEXT drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, v_ids, false)));
-        RETURN;
-    END IF;
+    r := drive_missing(p_account, v_ids, false);
+    IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     IF drive_weight(v_ids) > p_max_items THEN
         RETURN NEXT drive_refusal('TOO_MANY', jsonb_build_object('items', drive_weight(v_ids), 'limit', p_max_items));
         RETURN;
@@ -25,8 +24,8 @@ BEGIN
     v_now := clock_timestamp();
     v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
-        SELECT * INTO f FROM files WHERE id = v_id AND deleted_at IS NULL;
-        CONTINUE WHEN NOT FOUND;                 -- went with a folder of the same call
+        SELECT * INTO f FROM files WHERE id = v_id;
+        CONTINUE WHEN f.deleted_at IS NOT NULL;  -- went with a folder of the same call
         IF f.type = 'file' THEN
             v_all := ARRAY[v_id];
             v_folders := '{}';
@@ -45,17 +44,15 @@ END $$;
 -- Back to where it was, or to the top level when its folder is itself in the trash. Only what went to the trash with the
 -- item comes back with it. An account above its limit (it was lowered) gets nothing back.
 CREATE FUNCTION drive_restore(p_account text, p_actor text, p_ids text[], p_max_items bigint)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    u users; f files; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
+    u users; f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
     v_all text[]; v_folders text[]; v_parent text; v_old text; v_name text; v_bytes bigint; v_root text;
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
-    IF drive_missing(p_account, v_ids, true) IS NOT NULL THEN
-        RETURN NEXT drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, v_ids, true)));
-        RETURN;
-    END IF;
+    r := drive_missing(p_account, v_ids, true);
+    IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     IF drive_weight(v_ids) > p_max_items THEN
         RETURN NEXT drive_refusal('TOO_MANY', jsonb_build_object('items', drive_weight(v_ids), 'limit', p_max_items));
         RETURN;
@@ -68,8 +65,8 @@ BEGIN
     v_now := clock_timestamp();
     v_seq := u.change_seq;
     FOREACH v_id IN ARRAY v_ids LOOP
-        SELECT * INTO f FROM files WHERE id = v_id AND deleted_at IS NOT NULL;
-        CONTINUE WHEN NOT FOUND;                 -- came back with a folder of the same call
+        SELECT * INTO f FROM files WHERE id = v_id;
+        CONTINUE WHEN f.deleted_at IS NULL;      -- came back with a folder of the same call
         v_root := f.trash_root;
         WITH RECURSIVE t AS (
             SELECT id, type FROM files WHERE id = v_id
@@ -96,9 +93,9 @@ END $$;
 
 -- Rows and totals go at once; the objects' keys come back and are deleted after the commit. ids NULL: all of the trash.
 CREATE FUNCTION drive_purge(p_account text, p_actor text, p_ids text[])
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    f files; v_ids text[]; v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz; v_all text[]; v_keys text[]; v_total bigint := 0;
+    f files; r drive_change; v_ids text[]; v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz; v_all text[]; v_keys text[]; v_total bigint := 0;
     v_size bigint; v_sum record; v_from text[] := '{}'; v_bytes bigint[] := '{}'; v_files bigint[] := '{}'; v_folders bigint[] := '{}';
 BEGIN
     IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
@@ -107,10 +104,8 @@ BEGIN
     ELSE
         v_ids := drive_distinct(p_ids);
     END IF;
-    IF drive_missing(p_account, v_ids, true) IS NOT NULL THEN
-        RETURN NEXT drive_refusal('NOT_FOUND', jsonb_build_object('id', drive_missing(p_account, v_ids, true)));
-        RETURN;
-    END IF;
+    r := drive_missing(p_account, v_ids, true);
+    IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_now := clock_timestamp();
     v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
@@ -138,7 +133,7 @@ BEGIN
 END $$;
 
 -- How many folders had wrong totals; they are right afterwards. Levels are bounded, so that a cycle made by hand ends.
-CREATE FUNCTION reconcile_folder_aggregates(p_user_id text) RETURNS integer LANGUAGE plpgsql SET jit = off AS $$
+CREATE FUNCTION reconcile_folder_aggregates(p_user_id text) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE v_wrong integer;
 BEGIN
     PERFORM drive_account(p_user_id);

@@ -2,7 +2,7 @@
 -- one statement. A copy that was begun is finished or given up after a restart; until the commit nobody sees any of it.
 
 CREATE FUNCTION drive_copy_begin(p_account text, p_actor text, p_job text, p_ids text[], p_target text)
-RETURNS TABLE (refused text, detail text, items bigint, bytes bigint) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS TABLE (refused text, detail text, items bigint, bytes bigint) LANGUAGE plpgsql AS $$
 DECLARE u users; r drive_change; v_ids text[] := drive_distinct(p_ids); v_items bigint; v_bytes bigint; v_over jsonb;
 BEGIN
     u := drive_account(p_account);
@@ -45,7 +45,7 @@ END $$;
 
 -- Makes the copy visible, whole. Called again after it was done it gives back no rows: the job holds the result.
 CREATE FUNCTION drive_copy_commit(p_account text, p_actor text, p_job text)
-RETURNS SETOF drive_change LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
     u users; f files; v_target text; v_chain text[]; v_bytes bigint; v_files bigint; v_folders bigint; v_levels integer; v_over jsonb;
     v_seq bigint; v_n bigint := 0; v_now timestamptz; v_item record; v_ids text[] := '{}';

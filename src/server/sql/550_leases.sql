@@ -15,7 +15,7 @@ CREATE FUNCTION drive_replace_check(p_account text, p_session text, p_file text,
 RETURNS SETOF drive_change LANGUAGE plpgsql STABLE AS $$
 DECLARE u users; f files; r drive_change; v_over jsonb;
 BEGIN
-    SELECT * INTO f FROM files WHERE id = p_file AND user_id = p_account;
+    f := drive_get(p_account, p_file);
     r := drive_replace_refusal(f, p_session, p_if_match);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     SELECT * INTO u FROM users WHERE id = p_account;
@@ -25,7 +25,7 @@ BEGIN
 END $$;
 
 CREATE FUNCTION drive_reserve(p_account text, p_bytes bigint, p_purpose text, p_ttl_s integer)
-RETURNS TABLE (refused text, detail text, id text) LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS TABLE (refused text, detail text, id text) LANGUAGE plpgsql AS $$
 DECLARE u users; v_over jsonb; v_id text := drive_new_id();
 BEGIN
     u := drive_account(p_account);
@@ -39,7 +39,7 @@ BEGIN
 END $$;
 
 -- False when it had ended already.
-CREATE FUNCTION drive_release(p_reservation text) RETURNS boolean LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION drive_release(p_reservation text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE v_account text;
 BEGIN
     SELECT user_id INTO v_account FROM storage_reservations WHERE id = p_reservation;
@@ -53,13 +53,13 @@ END $$;
 -- The holder is a session. Its own call renews the lock (the id stays), with or without naming it: an app that lost the
 -- answer asks again. Naming a lock that has lapsed takes a new one if nobody else holds it.
 CREATE FUNCTION drive_lock(p_account text, p_actor text, p_session text, p_holder_name text, p_file text, p_ttl_s integer, p_lock_id text)
-RETURNS TABLE (refused text, detail text, lock_id text, version bigint, expires_at bigint) LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS TABLE (refused text, detail text, lock_id text, version bigint, expires_at bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE f files; l locks; r drive_change; v_now timestamptz;
 BEGIN
     -- The file's row is what a lock and a replace of the same file wait for each other on.
-    SELECT * INTO f FROM files WHERE id = p_file AND user_id = p_account AND deleted_at IS NULL FOR NO KEY UPDATE;
-    IF f.id IS NULL THEN r := drive_refusal('NOT_FOUND'); ELSIF f.type <> 'file' THEN r := drive_refusal('NOT_A_FILE'); END IF;
+    SELECT * INTO f FROM files WHERE id = p_file FOR NO KEY UPDATE;
+    IF f.id IS NULL OR f.user_id <> p_account OR f.deleted_at IS NOT NULL THEN r := drive_refusal('NOT_FOUND'); ELSIF f.type <> 'file' THEN r := drive_refusal('NOT_A_FILE'); END IF;
     IF r.refused IS NOT NULL THEN RETURN QUERY SELECT r.refused, r.detail, NULL::text, NULL::bigint, NULL::bigint; RETURN; END IF;
     v_now := clock_timestamp();
     SELECT * INTO l FROM locks WHERE file_id = p_file AND expires_at > v_now;
@@ -81,18 +81,19 @@ END $$;
 -- NULL when it was let go, else the code of the refusal. A commit that a crash of Postgres undoes costs nothing here: the
 -- lock lapses by itself.
 CREATE FUNCTION drive_unlock(p_account text, p_session text, p_file text, p_lock_id text)
-RETURNS text LANGUAGE plpgsql SET enable_seqscan = off AS $$
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE v_account text;
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
-    PERFORM FROM files WHERE id = p_file AND user_id = p_account FOR NO KEY UPDATE;
-    IF NOT FOUND THEN RETURN 'NOT_FOUND'; END IF;
+    SELECT user_id INTO v_account FROM files WHERE id = p_file FOR NO KEY UPDATE;
+    IF v_account IS DISTINCT FROM p_account THEN RETURN 'NOT_FOUND'; END IF;
     DELETE FROM locks WHERE file_id = p_file AND lock_id = p_lock_id AND session_id = p_session AND expires_at > clock_timestamp();
     IF NOT FOUND THEN RETURN 'LOCK_LOST'; END IF;
     RETURN NULL;
 END $$;
 
 -- Reading a file is no change: no number, no event, and never a wait for a write. A row that is being written is skipped.
-CREATE FUNCTION drive_touch(p_ids text[], p_at_us bigint[]) RETURNS integer LANGUAGE plpgsql SET enable_seqscan = off AS $$
+CREATE FUNCTION drive_touch(p_ids text[], p_at_us bigint[]) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE v_n integer;
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
