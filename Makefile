@@ -84,7 +84,7 @@ $(OBJ)/flags: FORCE
 
 $(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS) -lcmocka
+	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS) -lcmocka
 
 unit: $(UNIT)
 	@for t in $(UNIT); do $$t || exit 1; done
