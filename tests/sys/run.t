@@ -91,7 +91,7 @@ kill 'INT', $h->{pid};
 sim_finish($h, 30);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 like $h->{out}, qr/interrupted after/, 'and says after how long';
-is $stack->sql("SELECT count(*) FROM file_locks WHERE expires_at > now()"), 0, 'no lock is left';
+is $stack->sql("SELECT count(*) FROM locks WHERE expires_at > now()"), 0, 'no lock is left';
 is report()->{exit}, 130, 'the JSON too';
 is $stack->sim(['check'])->{status}, 0, 'everything is exact afterwards';
 
