@@ -498,10 +498,18 @@ static bool any_calls(const struct stats *s)
     return false;
 }
 
+/* A command that only sets something up has nothing to sum up. */
+static bool anything_to_tell(const struct result *r)
+{
+    return any_calls(&r->stats) || r->tree.known || r->n_checks || r->n_figures || r->n_thresholds;
+}
+
 void result_print(const struct result *r, FILE *out, bool color)
 {
     struct painter p = {out, color};
 
+    if (!anything_to_tell(r))
+        return;
     print_head(r, out);
     if (any_calls(&r->stats))
         stats_print_table(&r->stats, out, color);

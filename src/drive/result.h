@@ -78,7 +78,7 @@ void result_judge(struct result *r);
 /* After result_judge: 0 healthy, 1 a check, a threshold or a failure, else what err says; 141 when the reader went. */
 int result_exit_status(const struct result *r);
 
-void result_print(const struct result *r, FILE *out, bool color);
+void result_print(const struct result *r, FILE *out, bool color); /* nothing when there is nothing to sum up */
 enum err result_json(const struct result *r, struct buf *out) WARN_UNUSED;
 /* One line an operation, under a line of names (RFC 4180 with LF). */
 enum err result_csv(const struct result *r, struct buf *out) WARN_UNUSED;

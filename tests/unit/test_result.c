@@ -1,0 +1,368 @@
+#include "base/json.h"
+#include "drive/cmd.h"
+#include "drive/threshold.h"
+#include "locale_comma.h"
+#include "unit.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A run with saves of 10 ms, one failed download and one violated check. */
+static void fill(struct result *r)
+{
+    struct api_result ok = {.outcome = OUT_OK, .sent = {1000}, .done = {11000}};
+    struct api_result bad = {.outcome = OUT_SERVER, .status = 503, .reason = "no store"};
+    result_init(r, "run");
+    r->seed = 7;
+    r->seconds_us = 180200000;
+    stats_record(&r->stats, OP_SAVE, &ok, (struct mono){0});
+    stats_record(&r->stats, OP_DOWNLOAD, &bad, (struct mono){0});
+    r->stats.requests = 22011;
+    r->stats.by_cause[CAUSE_FIRST_PASS] = 15000;
+    r->apps = (struct app_summary){true, 50, 49, 50, 49000};
+    r->generator = (struct generator_summary){.known = true, .cpu_us = 12300000, .lag_p99_us = 800};
+    r->tree = (struct tree_summary){true, 2194, 16787, 10, 22, 3357, 1073741824, "ab12"};
+}
+
+static void add_check(struct result *r, const char *name, enum check_status status, uint64_t wrong)
+{
+    r->checks = mem_realloc_array(r->checks, r->n_checks + 1, sizeof *r->checks);
+    struct check_result *c = &r->checks[r->n_checks++];
+    *c = (struct check_result){.name = name, .status = status, .examined = 100, .wrong = wrong};
+    if (wrong) {
+        c->detail = mem_alloc(sizeof *c->detail);
+        c->detail[0] = mem_strdup("folder abc: 5 in the row, 4 counted");
+        c->n_detail = 1;
+    }
+    if (status == CHECK_NOT_RUN)
+        snprintf(c->summary, sizeof c->summary, "DATABASE_URL is not set");
+}
+
+static char *printed(const struct result *r, bool color)
+{
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    result_print(r, out, color);
+    fclose(out);
+    return text;
+}
+
+static struct json *parsed(const struct result *r)
+{
+    struct buf b = BUF_INIT(1 << 20);
+    struct json *j = NULL;
+    assert_int_equal(result_json(r, &b), ERR_OK);
+    assert_int_equal(b.data[b.len - 1], '\n');
+    assert_int_equal(json_parse(b.data, b.len, &j, NULL), ERR_OK);
+    buf_done(&b);
+    return j;
+}
+
+static void json_of_a_run(void **state)
+{
+    (void)state;
+    struct result r;
+    double d;
+    fill(&r);
+    add_check(&r, "aggregates", CHECK_VIOLATED, 2);
+    add_check(&r, "objects", CHECK_NOT_RUN, 0);
+    result_figure(&r, "pairs", "per_second", 9.75, 2);
+    result_figure(&r, "server", "cpu_seconds", 1, 1);
+    result_figure(&r, "pairs", "succeeded", 3, 0);
+    r.server_peak_rss = 5 << 20;
+    struct json *j = parsed(&r);
+    static const char *const numbers[] = {"exit",
+                                          "seconds",
+                                          "requests",
+                                          "failed",
+                                          "seed",
+                                          "causes.first_pass",
+                                          "operations.save.ok",
+                                          "operations.save.p50_ms",
+                                          "operations.save.from_due.p99_ms",
+                                          "apps.planned",
+                                          "apps.streams_up",
+                                          "apps.rss_bytes_per_app",
+                                          "generator.cpu_seconds",
+                                          "generator.lag_p99_ms",
+                                          "tree.folders",
+                                          "tree.files",
+                                          "tree.depth",
+                                          "tree.hot_folders",
+                                          "tree.hot_files",
+                                          "tree.bytes",
+                                          "server.peak_rss_bytes",
+                                          "server.cpu_seconds",
+                                          "pairs.per_second",
+                                          "pairs.succeeded"};
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
+        struct sv rest = sv_of(numbers[i]), word;
+        const struct json *v = j;
+        while (sv_split(&rest, '.', &word)) {
+            char key[40];
+            snprintf(key, sizeof key, SV_FMT, SV_ARG(word));
+            v = json_get(v, key);
+        }
+        if (!json_f64(v, &d))
+            fail_msg("no number %s", numbers[i]);
+    }
+    assert_string_equal(json_str(json_get(j, "command")), "run");
+    assert_string_equal(json_str(json_get(json_get(j, "tree"), "manifest_sha256")), "ab12");
+    assert_false(json_bool(json_get(json_get(j, "generator"), "limited"), true));
+    const struct json *c = json_first(json_get(j, "checks"));
+    assert_string_equal(json_str(json_get(c, "name")), "aggregates");
+    assert_string_equal(json_str(json_get(c, "status")), "violated");
+    assert_int_equal(json_count(json_get(c, "detail")), 1);
+    assert_string_equal(json_str(json_get(json_next(c), "status")), "not_run");
+    assert_true(json_f64(json_get(j, "exit"), &d) && d == 1);
+    json_free(&j);
+    result_done(&r);
+}
+
+/* L08: a command that failed before it began still has a whole JSON, without NaN. */
+static void json_of_nothing(void **state)
+{
+    (void)state;
+    struct result r;
+    double d;
+    result_init(&r, "seed");
+    r.err = ERR_ENV;
+    err_set(&r.why, ERR_ENV, "nothing listens at http://127.0.0.1:1");
+    struct json *j = parsed(&r);
+    assert_true(json_f64(json_get(j, "exit"), &d) && d == 3);
+    assert_string_equal(json_str(json_get(json_get(j, "error"), "code")), "ENV");
+    assert_string_equal(json_str(json_get(json_get(j, "error"), "message")), "nothing listens at http://127.0.0.1:1");
+    assert_int_equal(json_count(json_get(j, "operations")), 0);
+    assert_null(json_get(j, "tree"));
+    json_free(&j);
+    char *text = printed(&r, false);
+    assert_string_equal(text, "");
+    free(text);
+    result_done(&r);
+}
+
+static void exit_statuses(void **state)
+{
+    (void)state;
+    struct result r;
+    result_init(&r, "run");
+    assert_int_equal(result_exit_status(&r), 0);
+    add_check(&r, "objects", CHECK_NOT_RUN, 0);
+    assert_int_equal(result_exit_status(&r), 0);
+    add_check(&r, "aggregates", CHECK_VIOLATED, 1);
+    assert_int_equal(result_exit_status(&r), 1);
+    r.err = ERR_STOPPED;
+    assert_int_equal(result_exit_status(&r), 4);
+    r.err = ERR_SAFETY;
+    assert_int_equal(result_exit_status(&r), 3);
+    r.interrupted = true;
+    assert_int_equal(result_exit_status(&r), 130);
+    r.reader_gone = true;
+    assert_int_equal(result_exit_status(&r), 141);
+    result_done(&r);
+}
+
+/* A failed operation is unhealthy where that matters, unless a threshold speaks of failures itself. */
+static void failures_count_once(void **state)
+{
+    (void)state;
+    struct result r;
+    fill(&r);
+    assert_int_equal(result_exit_status(&r), 0);
+    r.failures_matter = true;
+    assert_int_equal(result_exit_status(&r), 1);
+    assert_int_equal(result_threshold(&r, "failed<=1", NULL), ERR_OK);
+    result_judge(&r);
+    assert_int_equal(result_exit_status(&r), 0);
+    result_done(&r);
+}
+
+static void thresholds(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expr;
+        enum threshold_state state;
+    } rows[] = {{"save.p99<200ms", THRESHOLD_MET},
+                {"save.p99 < 9.9", THRESHOLD_MISSED},
+                {"save.p99<=10", THRESHOLD_MET},
+                {"save.p99_ms<0.2s", THRESHOLD_MET},
+                {"operations.save.p50_ms==10", THRESHOLD_MET},
+                {"save.slowest<1s", THRESHOLD_MET},
+                {"save.max>1s", THRESHOLD_MISSED},
+                {"save.from_due.p95<20ms", THRESHOLD_MET},
+                {"failed==0", THRESHOLD_MISSED},
+                {"failed=1", THRESHOLD_MET},
+                {"download.failed<=2", THRESHOLD_MET},
+                {"download.failed!=1", THRESHOLD_MISSED},
+                {"download.server_error>=1", THRESHOLD_MET},
+                {"download.outcomes.timeout==0", THRESHOLD_MET},
+                {"download.p99<1s", THRESHOLD_NO_SAMPLES}, /* none succeeded: not known to be fast */
+                {"rename.p99<1s", THRESHOLD_NO_SAMPLES},
+                {"rename.failed==0", THRESHOLD_MET}, /* none at all: 0 failed */
+                {"rename.conflict<1", THRESHOLD_MET},
+                {"full pass.failed==0", THRESHOLD_MET},
+                {"rss_bytes_per_app<65536", THRESHOLD_MET},
+                {"apps.rss_bytes_per_app<64KiB", THRESHOLD_MET},
+                {"streams_up==50", THRESHOLD_MISSED},
+                {"lag_p99<50ms", THRESHOLD_MET},
+                {"generator.limited==0", THRESHOLD_MET},
+                {"cpu_seconds<1min", THRESHOLD_MET},
+                {"tree.files==16787", THRESHOLD_MET},
+                {"seconds<3min", THRESHOLD_MISSED},
+                {"requests>20000", THRESHOLD_MET},
+                {"first_pass>=15000", THRESHOLD_MET},
+                {"checks.aggregates.wrong==0", THRESHOLD_MISSED},
+                {"checks.storage.wrong==0", THRESHOLD_NO_SAMPLES}, /* it never ran: no silent pass */
+                {"server.peak_rss_bytes<200MiB", THRESHOLD_NO_SAMPLES}};
+    struct result r;
+    fill(&r);
+    add_check(&r, "aggregates", CHECK_VIOLATED, 2);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct errinfo ei = {0};
+        if (result_threshold(&r, rows[i].expr, &ei))
+            fail_msg("%s: %s", rows[i].expr, ei.msg);
+    }
+    result_judge(&r);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (r.thresholds[i].state != rows[i].state)
+            fail_msg("%s: state %d, found %g", rows[i].expr, r.thresholds[i].state, r.thresholds[i].found);
+    result_done(&r);
+}
+
+static void malformed_thresholds(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",           "save",          "save.p99",     "<5",
+                                      "save.p99<",  "save.p99<fast", "save.p99<5x",  "save.p99<5KiB",
+                                      "failed<2ms", "sav.p99<5",     "save.p98<5",   "save<5",
+                                      "save.p99~5", "command==1",    "operations>1", "failed==0,5",
+                                      "failed<nan", "failed => 0",   "\x1b[2J<1",    "checks.x.y<1",
+                                      "failed<1 2"};
+    struct result r;
+    result_init(&r, "run");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct errinfo ei = {0};
+        if (result_threshold(&r, bad[i], &ei) != ERR_USAGE)
+            fail_msg("'%s' was accepted", bad[i]);
+        assert_non_null(strstr(ei.msg, "--fail-on"));
+        assert_null(strchr(ei.msg, '\x1b'));
+    }
+    assert_int_equal(r.n_thresholds, 0);
+    result_done(&r);
+}
+
+static void text_of_a_run(void **state)
+{
+    (void)state;
+    struct result r;
+    fill(&r);
+    r.failures_matter = true;
+    add_check(&r, "storage", CHECK_OK, 0);
+    add_check(&r, "aggregates", CHECK_VIOLATED, 51);
+    add_check(&r, "objects", CHECK_NOT_RUN, 0);
+    assert_int_equal(result_threshold(&r, "save.p99<5ms", NULL), ERR_OK);
+    result_judge(&r);
+    char *text = printed(&r, false);
+    static const char *const wanted[] = {
+        "summary of run, 3 min 0 s\n",
+        "save                     1       0      10.0      10.0      10.0      10.0\n",
+        "requests  22,011 (first_pass 15,000), failed operations 1\n",
+        "tree      2,194 folders, 16,787 files, 1.0 GiB, depth 10; 3,357 files in 22 hot folders\n",
+        "ok       storage      100 examined\n",
+        "VIOLATED aggregates   100 examined, 51 wrong\n",
+        "folder abc: 5 in the row, 4 counted\n",
+        "and 50 more\n",
+        "not run  objects      DATABASE_URL is not set\n",
+        "MISSED   save.p99<5ms (10)\n",
+        "        1  download: 503 no store\n",
+        "not healthy: 1 operation failed, 1 check violated, 1 threshold missed\n"};
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        if (!strstr(text, wanted[i]))
+            fail_msg("missing: %s\nin: %s", wanted[i], text);
+    assert_null(strchr(text, '\x1b'));
+    assert_null(strchr(text, '\r'));
+    free(text);
+    r.interrupted = true;
+    text = printed(&r, true);
+    assert_non_null(strstr(text, "interrupted after 3 min 0 s"));
+    assert_non_null(strchr(text, '\x1b'));
+    free(text);
+    result_done(&r);
+}
+
+/* X01 */
+static void decimal_comma(void **state)
+{
+    (void)state;
+    struct result r;
+    fill(&r);
+    char *plain = printed(&r, false);
+    struct buf plain_json = BUF_INIT(1 << 20), json = BUF_INIT(1 << 20), plain_csv = BUF_INIT(1 << 20),
+               csv = BUF_INIT(1 << 20);
+    assert_int_equal(result_json(&r, &plain_json), ERR_OK);
+    assert_int_equal(result_csv(&r, &plain_csv), ERR_OK);
+    if (!locale_comma()) {
+        free(plain);
+        buf_done(&plain_json);
+        buf_done(&plain_csv);
+        result_done(&r);
+        skip();
+    }
+    char *text = printed(&r, false);
+    assert_int_equal(result_json(&r, &json), ERR_OK);
+    assert_int_equal(result_csv(&r, &csv), ERR_OK);
+    assert_int_equal(result_threshold(&r, "save.p99<10.5", NULL), ERR_OK);
+    result_judge(&r);
+    assert_int_equal(r.thresholds[0].state, THRESHOLD_MET);
+    locale_plain();
+    assert_string_equal(text, plain);
+    assert_string_equal(json.data, plain_json.data);
+    assert_string_equal(csv.data, plain_csv.data);
+    free(plain);
+    free(text);
+    buf_done(&plain_json);
+    buf_done(&json);
+    buf_done(&plain_csv);
+    buf_done(&csv);
+    result_done(&r);
+}
+
+/* X05: in a pipe whole lines without CR or ESC. */
+static void progress_lines(void **state)
+{
+    (void)state;
+    for (int tty = 0; tty < 2; tty++) {
+        char *text = NULL;
+        size_t n;
+        FILE *out = open_memstream(&text, &n);
+        struct progress *p = progress_new(out, tty, "files", 16787);
+        progress_set(p, 1, NULL);
+        progress_set(p, 8393, "one account commits one write at a time: 212 commits/s");
+        progress_free(&p);
+        assert_null(p);
+        progress_free(&p);
+        fclose(out);
+        assert_int_equal(text[n - 1], '\n');
+        assert_non_null(strstr(text, "files 8,393 of 16,787 (49 %)"));
+        assert_int_equal(strchr(text, '\r') != NULL, tty);
+        if (!tty) {
+            assert_null(strchr(text, '\x1b'));
+            assert_non_null(strstr(text, "; one account commits one write at a time: 212 commits/s\n"));
+        }
+        free(text);
+    }
+    struct progress *silent = progress_new(NULL, false, "files", 0);
+    progress_set(silent, 5, NULL);
+    progress_free(&silent);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_of_a_run), cmocka_unit_test(json_of_nothing),      cmocka_unit_test(exit_statuses),
+        cmocka_unit_test(thresholds),    cmocka_unit_test(malformed_thresholds), cmocka_unit_test(failures_count_once),
+        cmocka_unit_test(text_of_a_run), cmocka_unit_test(decimal_comma),        cmocka_unit_test(progress_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
