@@ -8,6 +8,7 @@
 #include "net/work.h"
 #include "server/content.h"
 #include "server/listen.h"
+#include "server/meta.h"
 #include "server/storage.h"
 #include "store/kv.h"
 #include "store/pg.h"
@@ -18,6 +19,7 @@
 #define CONNECTIONS_MAX 100000
 
 static const struct server_part *const parts[] = {
+    &meta_part,
     &content_part,
     &storage_part,
     NULL,

@@ -18,6 +18,7 @@ struct sessions;
 struct hub;
 struct storage;
 struct content;
+struct meta;
 struct jobs;
 
 struct server_conf { /* from the environment, then the working folder's .env; options win over both */
@@ -49,6 +50,7 @@ struct server {
     struct hub *hub;
     struct storage *storage;
     struct content *content;
+    struct meta *meta;
     struct jobs *jobs;
     struct metrics metrics;
     struct mono started;
