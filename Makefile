@@ -34,14 +34,21 @@ obj_of    = $(patsubst %,$(OBJ)/%.o,$(basename $(call src_of,$(1)))) $(if $(EMBE
 # Files that a layer carries within the binary, as the table embed_LAYER of base/embed.h.
 EMBED_server := $(sort $(wildcard src/server/sql/*.sql))
 ARCHIVES := $(foreach l,$(LAYERS),$(OBJ)/lib$(l).a)
+LINK      = -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS)
 UNIT     := $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
 
 all: $(BUILD)/sim
 
+# build/sim is the release build; the others stay in their folders.
+ifeq ($(V),release)
 $(BUILD)/sim: $(OBJ)/sim.bin
 	@ln -sfn $(V)/sim.bin $@
+else
+.PHONY: $(BUILD)/sim
+$(BUILD)/sim: $(OBJ)/sim.bin
+endif
 $(OBJ)/sim.bin: $(OBJ)/sim/main.o $(ARCHIVES) $(OBJ)/flags
-	$(CC) $(LDFLAGS) -o $@ $(OBJ)/sim/main.o -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $(OBJ)/sim/main.o $(LINK)
 
 define archive_rule
 $(OBJ)/lib$(1).a: $(call obj_of,$(1)) $(OBJ)/flags
@@ -82,16 +89,71 @@ $(OBJ)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' > $@
 
-$(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES)
+# ---- tests: make test runs all of them, each kind also stands alone. PROVE_FLAGS=-v shows each line ----
+PROVE = prove --timer $(PROVE_FLAGS)
+export SIM := $(abspath $(OBJ)/sim.bin)
+export DRIVESIM_ROOT := $(CURDIR)
+
+$(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS) -lcmocka
+	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
 unit: $(UNIT)
-	@for t in $(UNIT); do $$t || exit 1; done
+	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) --exec '' $(UNIT)
+comp: $(OBJ)/sim.bin
+	@$(PROVE) $(sort $(wildcard tests/comp/*.t))
+sys: $(OBJ)/sim.bin
+	@$(PROVE) $(sort $(wildcard tests/sys/*.t))
+
+# A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
+FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SECONDS ?= 30
+FUZZ_MAIN    := $(if $(filter fuzz,$(V)),-fsanitize=fuzzer,tests/fuzz/replay.c)
+$(OBJ)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h $(ARCHIVES) $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(LINK)
+
+replay: $(FUZZ)
+	@$(PROVE) --exec '' $(FUZZ)
+fuzz-run: $(FUZZ)
+	@for f in $(FUZZ); do n=$${f##*/}; mkdir -p $(OBJ)/found/$$n; echo "fuzzing $$n"; \
+	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+	    -artifact_prefix=$(OBJ)/found/$$n. $(OBJ)/found/$$n tests/fuzz/corpus/$$n || exit 1; done
+fuzz:
+	@$(MAKE) --no-print-directory V=fuzz fuzz-run
+
+# The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
+test: unit
+	@$(MAKE) --no-print-directory V=asan replay
+	@$(MAKE) --no-print-directory comp sys
+
+# ---- lint ----
+C_FILES = $(shell git ls-files '*.c' '*.h')
+lint:
+	@clang-format --dry-run -Werror $(C_FILES)
+	@perl tests/lint/rules.pl .
+	@$(PROVE) tests/lint/rules.t
+	@for h in $(filter %.h,$(C_FILES)); do printf '#include "%s"\n' $$h | \
+	  $(CC) $(CPPFLAGS) -Itests/unit -Itests/fuzz $(CFLAGS) -Wno-unused-function -fsyntax-only -x c - || \
+	  { echo "$$h does not stand alone"; exit 1; }; done
+
+define HELP
+make                build/sim
+make V=asan         a variant, in build/V: release debug asan tsan cov
+make test           every test; make V=asan test all under the sanitizers
+make unit           unit tests     make comp    component tests, against a scripted server
+make replay         fuzz corpora   make sys     system tests, on a stack of their own
+make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
+make lint           format, ranks, owners of headers, banned functions
+make clean          removes build/
+endef
+export HELP
+help:
+	@echo "$$HELP"
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all unit clean FORCE
+.PHONY: all test unit comp sys replay fuzz fuzz-run lint help clean FORCE
 FORCE:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -13,8 +13,8 @@ void digest_final(struct digest *d, unsigned char out[DIGEST_SHA256_LEN]); /* d 
 void digest_sha256(const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN]);
 void digest_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN]);
 void digest_md5(const void *p, size_t n, unsigned char out[DIGEST_MD5_LEN]); /* Content-MD5 only: not for secrets */
-void digest_hex(char *dst, const void *p, size_t n); /* dst of 2n+1 bytes, lower case */
-void digest_random(void *p, size_t n);               /* aborts when the system has none */
+void digest_hex(char *dst, const void *p, size_t n);                         /* dst of 2n+1 bytes, lower case */
+void digest_random(void *p, size_t n);                                       /* aborts when the system has none */
 /* n characters of the 58-letter alphabet without 0 O I l, NUL-terminated: ids and keys. dst of n+1 bytes. */
 void digest_random_id(char *dst, size_t n);
 bool digest_equal(const void *a, const void *b, size_t n); /* constant time */

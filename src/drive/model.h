@@ -47,9 +47,10 @@ bool drive_op_parse(const char *key, enum drive_op *out);
 /* How a request ended. UNKNOWN: sent, no answer; settled later by reading. */
 #define DRIVE_OUTCOMES(X)                                                                                              \
     X(OK, "ok")                                                                                                        \
-    X(CONFLICT, "conflict") X(REFUSED, "refused") X(THROTTLED, "throttled") X(TIMEOUT, "timeout")                      \
-        X(TRANSPORT, "transport") X(SERVER, "server_error") X(CLIENT, "client_error") X(WRONG, "wrong_content")        \
-            X(UNKNOWN, "unknown") X(UNFINISHED, "unfinished")
+    X(CONFLICT, "conflict")                                                                                            \
+    X(REFUSED, "refused") X(THROTTLED, "throttled") X(TIMEOUT, "timeout") X(TRANSPORT, "transport")                    \
+        X(SERVER, "server_error") X(CLIENT, "client_error") X(WRONG, "wrong_content") X(UNKNOWN, "unknown")            \
+            X(UNFINISHED, "unfinished")
 enum outcome {
 #define X(sym, key) OUT_##sym,
     DRIVE_OUTCOMES(X)
@@ -66,8 +67,9 @@ enum outcome outcome_of_status(int status);
 /* Why a request was made. */
 #define DRIVE_CAUSES(X)                                                                                                \
     X(FIRST_PASS, "first_pass")                                                                                        \
-    X(RELIST, "relist") X(MINUTE_CHECK, "minute_check") X(ACTION, "action") X(HEARTBEAT, "heartbeat")                  \
-        X(RECONNECT, "reconnect") X(SETUP, "setup")
+    X(RELIST, "relist")                                                                                                \
+    X(MINUTE_CHECK, "minute_check") X(ACTION, "action") X(HEARTBEAT, "heartbeat") X(RECONNECT, "reconnect")            \
+        X(SETUP, "setup")
 enum cause {
 #define X(sym, key) CAUSE_##sym,
     DRIVE_CAUSES(X)
@@ -79,8 +81,8 @@ const char *cause_key(enum cause c);
 /* Permissions of a sub-user, as bits and as wire names ("files.download"). */
 #define DRIVE_PERMISSIONS(X)                                                                                           \
     X(DOWNLOAD, "files.download")                                                                                      \
-    X(UPLOAD, "files.upload") X(EDIT, "files.edit") X(SHARE, "files.share") X(DELETE, "files.delete")                  \
-        X(TRASH, "files.trash")
+    X(UPLOAD, "files.upload")                                                                                          \
+    X(EDIT, "files.edit") X(SHARE, "files.share") X(DELETE, "files.delete") X(TRASH, "files.trash")
 enum perm_bit {
 #define X(sym, name) PERM_BIT_##sym,
     DRIVE_PERMISSIONS(X)

@@ -1,0 +1,131 @@
+#!/usr/bin/perl
+# The rules of the house that a compiler does not know: ranks, owners of third-party headers, banned functions, sizes,
+# guards. Prints FILE:LINE: what is wrong, and exits 1 when anything is. Usage: rules.pl ROOT [FILE…]
+use strict;
+use warnings;
+
+my ($root, @files) = @ARGV;
+chdir $root or die "$root: $!\n";
+@files = grep { m{\.[ch]$} } split /\n/, `git ls-files` unless @files;
+
+# A file includes its own folder and lower ranks only.
+my %rank = (base => 0, net => 10, store => 15, drive => 20, server => 30, seed => 30, sim => 30, checks => 30, main => 40, tests => 50);
+
+# Of drive, the server knows only the words it shares with the checks (a bug must not excuse itself) and how a command looks.
+my %server_knows = map { $_ => 1 } qw(model path wire schema cmd);
+
+# One owner for each third-party header.
+my @owners = (
+    [qr{^curl/} => qr{^src/net/httpc|^src/net/http_url}],
+    [qr{^libpq-fe} => qr{^src/store/pg}],
+    [qr{^hiredis/} => qr{^src/store/kv}],
+    [qr{^libs3} => qr{^src/store/blob}],
+    [qr{^libxml/} => qr{^src/store/s3xml}],
+    [qr{^cjson/} => qr{^src/base/json\.c$}],
+    [qr{^openssl/} => qr{^src/base/(?:digest|aead)\.c$}],
+    [qr{^http_parser} => qr{^src/server/head\.c$}],
+    [qr{^jwt} => qr{^src/server/\w*(?:session|token|jwt)\w*\.c$}],
+    [qr{^crypt\.h} => qr{^src/server/\w*(?:session|account|password)\w*\.c$}],
+    [qr{^cmocka} => qr{^tests/}],
+);
+
+# In a header of ours no library's types may stand, so that no caller depends on the library.
+my $third_party = qr{^(?:curl/|libpq-fe|hiredis/|libs3|libxml/|cjson/|openssl/|http_parser|jwt|crypt\.h|ut\w+\.h)};
+
+# name => [why, files that may use it]
+my %banned = (
+    (map { $_ => ['has no limit: use buf, snprintf or memcpy', qr{^tests/}] } qw(strcpy strcat sprintf vsprintf gets stpcpy)),
+    (map { $_ => ['hides bad numbers: use sv_to_i64, sv_to_f64', undef] } qw(atoi atol atoll atof sscanf)),
+    (map { $_ => ['follows the locale: use sv_to_f64', undef] } qw(strtod strtof strtold)),
+    (map { $_ => ['keeps hidden state: use sv_split', qr{^tests/}] } qw(strtok)),
+    (map { $_ => ['is not safe in threads or follows the time zone: use wall_format', undef] } qw(localtime gmtime ctime asctime mktime)),
+    (map { $_ => ['makes no repeatable stream: use rng', undef] } qw(rand srand random srandom drand48)),
+    (map { $_ => ['changes how numbers are written everywhere', qr{^tests/}] } qw(setlocale)),
+    (map { $_ => ['grows the stack without a limit', undef] } qw(alloca strdupa)),
+    (map { $_ => ['waits blindly: await the event', qr{^tests/}] } qw(sleep usleep)),
+    (map { $_ => ['runs a shell', qr{^tests/}] } qw(system popen)),
+    (map { $_ => ['aborts on no memory only in mem.c: use mem_alloc and its kin', qr{^src/base/mem\.c$|^tests/}] } qw(malloc calloc realloc strdup strndup)),
+    (map { $_ => ['leaves without the final report: return an error', qr{^sim/main\.c$|^tests/}] } qw(exit)),
+);
+# libs3 calls gmtime() itself; the file that serves it with a safe one defines the wrapper.
+my %exempt = ('src/store/blob.c' => { gmtime => 1 });
+
+my $wrong = 0;
+sub report { my ($file, $line, $what) = @_; print "$file:$line: $what\n"; $wrong++; return }
+
+sub layer {
+    my ($file) = @_;
+    return 'main' if $file eq 'sim/main.c';
+    return $1 if $file =~ m{^src/(\w+)/} || $file =~ m{^(seed|sim|checks|tests)/};
+    return;
+}
+
+# Comments and the insides of strings become blanks; lines stay lines.
+sub code_only {
+    my ($text) = @_;
+    $text =~ s{(/\*.*?\*/|//[^\n]*)|("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')}{
+        my $t = $1 // $2; my $string = defined $2;
+        $t =~ s/[^\n]/ /g; $string ? '"' . substr($t, 2) . '"' : $t }gse;
+    return $text;
+}
+
+sub check_includes {
+    my ($file, $line, $from, $text) = @_;
+    if ($text =~ /^\s*#\s*include\s+"([^"]+)"/) {
+        my $target = $1;
+        return if $file =~ m{^tests/} && $target !~ m{/};
+        my ($to) = $target =~ m{^(\w+)/};
+        return report($file, $line, "\"$target\" does not say its layer: write \"layer/file.h\"") unless defined $to && exists $rank{$to};
+        report($file, $line, "$from (rank $rank{$from}) includes $target (rank $rank{$to}): only lower ranks and its own folder")
+            if $to ne $from && $rank{$to} >= $rank{$from} && !($from eq 'main' && $to eq 'sim');
+        report($file, $line, "the server must not know $target: it shares only @{[sort keys %server_knows]}")
+            if $from eq 'server' && $target =~ m{^drive/(\w+)\.h$} && !$server_knows{$1};
+    }
+    elsif ($text =~ /^\s*#\s*include\s+<([^>]+)>/) {
+        my $target = $1;
+        report($file, $line, "<$target> stands in a header: callers would depend on the library") if $file =~ /\.h$/ && $target =~ $third_party && $file !~ m{^tests/};
+        for my $owner (@owners) {
+            report($file, $line, "<$target> belongs to another file") if $target =~ $owner->[0] && $file !~ $owner->[1];
+        }
+    }
+    return;
+}
+
+sub check_code {
+    my ($file, $line, $text) = @_;
+    while ($text =~ /\b([a-z]\w*)\s*\(/g) {
+        my $rule = $banned{$1} or next;
+        next if ($rule->[1] && $file =~ $rule->[1]) || $exempt{$file}{$1};
+        report($file, $line, "$1() $rule->[0]");
+    }
+    report($file, $line, 'a struct is named by its tag: no typedef') if $text =~ /\btypedef\s+(?:struct|union)\b/;
+    return;
+}
+
+sub check_guard {
+    my ($file, $text) = @_;
+    (my $name = $file) =~ s{^(?:src|tests/\w+)/}{};
+    ($name = uc $name) =~ s/\W/_/g;
+    report($file, 1, "guard is not $name") unless $text =~ /\A#ifndef \Q$name\E\n#define \Q$name\E\n/;
+    report($file, 3, 'no comment says what the module is') unless $text =~ m{\A#ifndef \w+\n#define \w+\n(?:/\*|#include[^\n]*\n/\*)};
+    return;
+}
+
+for my $file (@files) {
+    my $from = layer($file) or next;
+    open my $fh, '<:raw', $file or die "$file: $!\n";
+    my $text = do { local $/; <$fh> };
+    my @raw = split /\n/, $text, -1;
+    my @code = split /\n/, code_only($text), -1;
+    my $limit = $file =~ /\.h$/ ? 120 : 600;
+    report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? 'a header of 120 lines' : '600 lines')) if @raw - 1 > $limit && $file !~ m{^tests/};
+    check_guard($file, $text) if $file =~ /\.h$/;
+    for my $i (0 .. $#raw) {
+        check_includes($file, $i + 1, $from, $raw[$i]);
+        check_code($file, $i + 1, $code[$i]) if $raw[$i] !~ /^\s*#/;
+        report($file, $i + 1, "unfinished: $1") if $raw[$i] =~ /\b(TODO|FIXME|XXX)\b/;
+        report($file, $i + 1, 'a path of one machine') if $raw[$i] =~ m{"[^"]*(?:/tmp/dsim|/work/|/home/\w+)};
+    }
+}
+print "$wrong wrong\n" if $wrong;
+exit($wrong ? 1 : 0);

@@ -1,0 +1,56 @@
+# The rules are rules: each planted violation is named with its file and line, clean code passes.
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $rules = dirname(__FILE__) . '/rules.pl';
+
+sub judge {
+    my ($file, $text) = @_;
+    my $dir = tempdir(CLEANUP => 1);
+    make_path("$dir/" . dirname($file));
+    open my $fh, '>', "$dir/$file" or die $!;
+    print {$fh} $text;
+    close $fh;
+    my $out = `$^X $rules $dir $file`;
+    return ($? >> 8, $out);
+}
+
+sub named {
+    my ($what, $file, $text, $pattern) = @_;
+    my ($status, $out) = judge($file, $text);
+    is $status, 1, "$what: refused";
+    like $out, $pattern, "$what: named";
+    return;
+}
+
+sub clean {
+    my ($what, $file, $text) = @_;
+    my ($status, $out) = judge($file, $text);
+    is $status, 0, "$what: accepted" or diag $out;
+    return;
+}
+
+named('a higher rank', 'src/base/a.c', qq{#include "base/a.h"\n#include "net/loop.h"\n}, qr{^src/base/a\.c:2: base \(rank 0\) includes net/loop\.h}m);
+named('a sibling', 'seed/a.c', qq{#include "sim/app.h"\n}, qr{^seed/a\.c:1: seed .* includes sim/app\.h}m);
+named('the server peeping', 'src/server/a.c', qq{#include "drive/ledger.h"\n}, qr{must not know drive/ledger\.h});
+named('no layer', 'sim/a.c', qq{#include "app.h"\n}, qr{does not say its layer});
+named('another\'s library', 'sim/a.c', qq{#include <curl/curl.h>\n}, qr{<curl/curl\.h> belongs});
+named('a library in a header', 'src/store/pg.h', qq{#ifndef STORE_PG_H\n#define STORE_PG_H\n/* x */\n#include <libpq-fe.h>\n#endif\n}, qr{stands in a header});
+named('no limit', 'sim/a.c', "void f(char *d)\n{\n    strcpy (d, \"x\");\n}\n", qr{^sim/a\.c:3: strcpy\(\)}m);
+named('leaving', 'sim/run.c', "void f(void)\n{\n    exit(1);\n}\n", qr{exit\(\)});
+named('a typedef', 'sim/a.c', "typedef struct x y;\n", qr{typedef});
+named('too long', 'sim/a.c', "\n" x 601, qr{600 lines});
+named('a long header', 'sim/a.h', "#ifndef SIM_A_H\n#define SIM_A_H\n/* x */\n" . "\n" x 120, qr{120 lines});
+named('a wrong guard', 'src/drive/a.h', "#ifndef A_H\n#define A_H\n/* x */\n#endif\n", qr{guard is not DRIVE_A_H});
+named('a silent header', 'src/drive/a.h', "#ifndef DRIVE_A_H\n#define DRIVE_A_H\nint x;\n#endif\n", qr{no comment});
+named('unfinished', 'sim/a.c', "/* TO" . "DO: later */\n", qr{unfinished});
+clean('lower ranks', 'src/server/a.c', qq{#include "base/buf.h"\n#include "net/loop.h"\n#include "server/b.h"\n#include "drive/wire.h"\n#include <string.h>\n});
+clean('words in comments and strings', 'sim/a.c', qq{/* strcpy(a) */\nconst char *s = "exit(1) strcpy(x)";\n});
+clean('the owner', 'src/net/httpc.c', qq{#include <curl/curl.h>\n});
+clean('main', 'sim/main.c', qq{#include "checks/check.h"\n#include "sim/usage.h"\nint main(void)\n{\n    exit(0);\n}\n});
+
+done_testing;
