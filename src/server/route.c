@@ -7,6 +7,9 @@
 
 static const struct route *const tables[] = {
     routes_ops,
+    routes_upload,
+    routes_bulk,
+    routes_storage,
 };
 
 /* One segment of the path against one of the pattern; a ":name" takes anything but nothing. */

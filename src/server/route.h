@@ -11,7 +11,8 @@ enum route_flags {
     ROUTE_UPLOAD_BUDGET = 8, /* counts as an upload too */
     ROUTE_NEEDS_STORE = 16,  /* 503 STORAGE_NOT_CONFIGURED until a bucket is connected */
     ROUTE_NO_BUDGET = 32,
-    ROUTE_LOOPBACK = 64 /* other peers get 403 */
+    ROUTE_LOOPBACK = 64,       /* other peers get 403 */
+    ROUTE_STORAGE_BUDGET = 128 /* counts as a test of a bucket */
 };
 struct route {
     const char *method;  /* "GET" answers HEAD too */
@@ -22,6 +23,7 @@ struct route {
 };
 /* Each table ends with a row whose method is NULL. */
 extern const struct route routes_ops[], routes_account[], routes_subusers[], routes_events[];
+extern const struct route routes_upload[], routes_bulk[], routes_storage[];
 
 /* Finds the row and fills r->params. *path_known: the path has rows for other methods (their names, comma-separated, in
  * allow). NULL when there is none. */
