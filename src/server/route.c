@@ -10,9 +10,6 @@ static const struct route *const tables[] = {
     routes_upload,
     routes_bulk,
     routes_storage,
-    routes_files,
-    routes_write,
-    routes_lock,
 };
 
 /* One segment of the path against one of the pattern; a ":name" takes anything but nothing. */
