@@ -215,7 +215,7 @@ static void end_exchange(struct http_conn *c)
         conn_deadline(c, 0);
         buf_done(&c->in);
         c->in_at = 0;
-        if (c->push.closing || c->hung_up)
+        if (c->push.closing || lost)
             conn_close(c);
         else
             loop_io_set(&c->io, EPOLLIN | EPOLLRDHUP | (c->push.out.len ? EPOLLOUT : 0));

@@ -25,6 +25,10 @@ struct http_header {
     struct sv name, value; /* value trimmed */
 };
 
+struct rate {                                    /* the RateLimit-* headers of the answer */
+    int64_t limit, remaining, reset_s, window_s; /* limit 0: none */
+};
+
 struct request {
     struct server *server;
     struct http_conn *conn;
@@ -40,6 +44,7 @@ struct request {
     bool chunked, expect_100, expect_other;
     struct login login; /* zeros on public routes */
     int status;         /* 0 until answered */
+    struct rate rate;
     struct mono started;
 };
 

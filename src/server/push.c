@@ -34,6 +34,16 @@ struct push *reply_stream(struct request *r, struct sv first, const struct push_
     return &c->push;
 }
 
+enum err reply_stream_write(struct request *r, struct sv bytes)
+{
+    union {
+        const char *in;
+        void *out;
+    } p = {.in = bytes.p};
+    struct iovec iov = {p.out, bytes.n};
+    return r->conn->x->pushed ? conn_send(r->conn, &iov, 1) : ERR_CLOSED;
+}
+
 static void set_interest(struct http_conn *c)
 {
     if (c->state == CONN_PUSH)

@@ -13,6 +13,9 @@ struct push_ops {
 /* Sends the headers and first (a comment, so that nothing on the way holds them back); the handler then returns and the
  * connection belongs to the stream. NULL when the client has left: on_close is not called then. */
 MAY_YIELD struct push *reply_stream(struct request *r, struct sv first, const struct push_ops *ops, void *arg);
+/* Waits until the client took the bytes, however many: only in the handler that opened the stream, before it returns.
+ */
+MAY_YIELD enum err reply_stream_write(struct request *r, struct sv bytes) WARN_UNUSED;
 /* Queues bytes. False when PUSH_BACKLOG_MAX are already waiting or the client is gone: the caller closes it. Never
  * blocks. */
 bool push_send(struct push *p, struct sv bytes);

@@ -130,6 +130,12 @@ static bool begin(struct request *r, int status, const char *type, int64_t lengt
         must(buf_append_str(out, "Transfer-Encoding: chunked\r\n"));
     else if (length >= 0 && !bodyless)
         must(buf_appendf(out, "Content-Length: %lld\r\n", (long long)length));
+    if (r->rate.limit)
+        must(buf_appendf(out,
+                         "RateLimit-Policy: %lld;w=%lld\r\nRateLimit-Limit: %lld\r\nRateLimit-Remaining: %lld\r\n"
+                         "RateLimit-Reset: %lld\r\n",
+                         (long long)r->rate.limit, (long long)r->rate.window_s, (long long)r->rate.limit,
+                         (long long)r->rate.remaining, (long long)r->rate.reset_s));
     must(buf_append(out, buf_cstr(&x->fields), x->fields.len));
     if (x->close_after)
         must(buf_append_str(out, "Connection: close\r\n\r\n"));

@@ -7,8 +7,10 @@
 #include "net/httpc.h"
 #include "net/work.h"
 #include "server/content.h"
+#include "server/events.h"
 #include "server/listen.h"
 #include "server/meta.h"
+#include "server/session.h"
 #include "server/storage.h"
 #include "store/kv.h"
 #include "store/pg.h"
@@ -19,10 +21,7 @@
 #define CONNECTIONS_MAX 100000
 
 static const struct server_part *const parts[] = {
-    &meta_part,
-    &content_part,
-    &storage_part,
-    NULL,
+    &meta_part, &events_part, &session_part, &content_part, &storage_part, NULL,
 };
 
 /* Raises the soft limit of open files to the hard one and divides it: what the services need, the rest for clients. A

@@ -37,6 +37,7 @@ struct kv {
     void (*on_message)(void *arg, struct sv channel, struct sv payload);
     void (*on_up)(void *arg, bool up);
     void *arg;
+    unsigned losses;
     char last_error[160];
 };
 
@@ -129,6 +130,7 @@ static void conn_down(struct conn *c, const char *why)
     loop_timer_stop(&c->give_up);
     c->ac = NULL;
     c->up = false;
+    k->losses += was_up && !c->pubsub;
     snprintf(k->last_error, sizeof k->last_error, "%s", why && *why ? why : "connection lost");
     if (was_up)
         LOGW("kv", "redis: %s connection lost: %s", c->pubsub ? "events" : "command", k->last_error);
@@ -388,6 +390,11 @@ void kv_free(struct kv **kp)
     mem_free(k->db);
     mem_free(k->pattern);
     MEM_FREE(*kp);
+}
+
+unsigned kv_losses(const struct kv *k)
+{
+    return k->losses;
 }
 
 bool kv_up(const struct kv *k)

@@ -27,6 +27,8 @@ void kv_free(struct kv **k);
 /* ERR_KV with the last failure when it is still down at the deadline. */
 MAY_YIELD enum err kv_ready(struct kv *k, struct mono deadline, struct errinfo *ei) WARN_UNUSED;
 bool kv_up(const struct kv *k);
+/* How often the commands' connection was lost so far: what kv_send took shortly before may not have arrived. */
+unsigned kv_losses(const struct kv *k);
 
 /* argv by value (binary-safe). out may be NULL. A Redis error reply is ERR_KV with its text. */
 MAY_YIELD enum err kv_command(struct kv *k, size_t argc, const struct sv *argv, struct kv_reply *out,

@@ -50,9 +50,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- The holder is a session. Its own call renews the lock (the id stays), with or without naming it: an app that lost the
--- answer asks again. Naming a lock that has lapsed takes a new one if nobody else holds it.
-CREATE FUNCTION drive_lock(p_account text, p_actor text, p_session text, p_holder_name text, p_file text, p_ttl_s integer, p_lock_id text)
+-- The holder is a session. Its own call renews the lock and the id stays, whether it names it or not: an app that lost the
+-- answer asks again.
+CREATE FUNCTION drive_lock(p_account text, p_actor text, p_session text, p_holder_name text, p_file text, p_ttl_s integer)
 RETURNS TABLE (refused text, detail text, lock_id text, version bigint, expires_at bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE f files; l locks; r drive_change; v_now timestamptz;

@@ -1,0 +1,12 @@
+#ifndef SERVER_PASSWORD_H
+#define SERVER_PASSWORD_H
+/* Passwords by libcrypt's bcrypt, in worker threads: milliseconds of CPU and 32 KiB a call belong neither on the loop
+ * nor on a coroutine's stack. Layer 3. */
+#include "net/work.h"
+
+#define PASSWORD_HASH_MAX 384
+/* ERR_IO when libcrypt refuses. out of PASSWORD_HASH_MAX bytes. */
+MAY_YIELD enum err password_hash(struct work *w, const char *password, unsigned cost, char *out,
+                                 struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD bool password_fits(struct work *w, const char *password, const char *hash);
+#endif
