@@ -241,7 +241,7 @@ static double normal_quantile(double p)
            (((((b[0] * r + b[1]) * r + b[2]) * r + b[3]) * r + b[4]) * r + 1);
 }
 
-double shape_size_quantile(enum shape_preset preset, double bytes_scale, double p)
+static double size_quantile(enum shape_preset preset, double bytes_scale, double p)
 {
     const struct preset *s = &presets[preset];
     double bytes = exp(s->mu + s->sigma * normal_quantile(p));
@@ -254,7 +254,7 @@ void shape_sizes(uint64_t *sizes, size_t n, enum shape_preset preset, double byt
     struct rng r = stream_of(seed, account, STREAM_SIZES);
     for (size_t i = 0; i < n; i++) {
         double p = ((double)i + rng_unit(&r)) / (double)n;
-        double bytes = shape_size_quantile(preset, bytes_scale, p < 1e-9 ? 1e-9 : p);
+        double bytes = size_quantile(preset, bytes_scale, p < 1e-9 ? 1e-9 : p);
         sizes[i] = i % 200 == 100 ? 0 : bytes < 1 ? 1 : (uint64_t)bytes;
     }
     for (size_t i = n; i > 1; i--) {
@@ -266,6 +266,13 @@ void shape_sizes(uint64_t *sizes, size_t n, enum shape_preset preset, double byt
 }
 
 /* ---- targets ---- */
+
+double shape_size_below(enum shape_preset preset, double bytes_scale, double bytes)
+{
+    const struct preset *s = &presets[preset];
+    double body = bytes / bytes_scale;
+    return body >= s->cap ? 1 : 0.5 * erfc((s->mu - log(body)) / (s->sigma * sqrt(2)));
+}
 
 double shape_files_probability(unsigned n)
 {

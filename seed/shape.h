@@ -44,6 +44,6 @@ void shape_sizes(uint64_t *sizes, size_t n, enum shape_preset preset, double byt
 double shape_files_probability(unsigned n); /* a folder holds n files: P(n) = k (n + 2.36)^-2, unbounded */
 void shape_depth_expected(uint32_t folders,
                           double expected[SHAPE_DEPTH_MAX + 1]); /* folders a depth, [0] is the root */
-void shape_file_depth_target(unsigned deepest, double share[SHAPE_DEPTH_MAX + 1]); /* files a depth, as shares of 1 */
-double shape_size_quantile(enum shape_preset preset, double bytes_scale, double p);
+void shape_file_depth_target(unsigned deepest, double share[SHAPE_DEPTH_MAX + 1]);   /* files a depth, as shares of 1 */
+double shape_size_below(enum shape_preset preset, double bytes_scale, double bytes); /* share of the files with bytes */
 #endif

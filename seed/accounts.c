@@ -1,0 +1,314 @@
+/* The accounts: found by signing in, made where they are missing. The first owner must be the server's first user, and
+ * proves it by a call that only the administrator may make: a server where somebody else was first is not ours. */
+#include "base/mem.h"
+#include "drive/api.h"
+#include "seed/seed.h"
+#include "store/blob.h"
+#include <string.h>
+
+#define AT_ONCE 4
+
+static MAY_YIELD enum err counted(struct seeder *s, enum drive_op op, enum err err, const struct api_result *r)
+{
+    s->stats->requests++;
+    s->stats->by_cause[CAUSE_SETUP]++;
+    stats_record(s->stats, op, r, (struct mono){0});
+    if (r->outcome == OUT_OK)
+        s->last_ok = mono_now();
+    return err;
+}
+
+/* ---- sign-in, within the limiter ---- */
+
+/* The first refusal tells the limiter's measure: so many went through in the time since the first, and the wait ends
+ * the window. What remains is told before it is waited for. */
+static void announce_limit(struct seeder *s, int64_t wait_us)
+{
+    char total[32], step[32];
+    unsigned each = s->signins_ok ? s->signins_ok : 1, left = s->signins_total - s->signins_ok;
+    int64_t window = mono_diff(mono_now(), s->signins_since) + wait_us;
+    int64_t all = wait_us + (int64_t)((left - 1) / each) * window;
+    seed_say(s, "sign-in limited by the server: %u of %u left, about %s to wait (%u each %s)", left, s->signins_total,
+             str_duration(total, sizeof total, all), each, str_duration(step, sizeof step, window));
+}
+
+static MAY_YIELD void wait_for_turn(struct seeder *s)
+{
+    while (!s->stop && mono_before(mono_now(), s->signin_next)) {
+        struct mono now = mono_now(), step = mono_add(now, US_PER_S);
+        coro_sleep_until(s->ctx->loop, mono_before(s->signin_next, step) ? s->signin_next : step);
+        s->stats->waited_us += mono_diff(mono_now(), now);
+    }
+}
+
+/* Asks until the limiter lets it through. name NULL: signs in, else signs up. */
+static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *name, struct api_result *r)
+{
+    const char *password = s->ctx->target->password;
+    memset(r, 0, sizeof *r);
+    r->outcome = OUT_UNFINISHED;
+    while (!s->stop) {
+        wait_for_turn(s);
+        enum err err =
+            name ? api_sign_up(l->api, l->email, password, name, r) : api_sign_in(l->api, l->email, password, r);
+        if (r->outcome != OUT_CLIENT || r->status != 401) /* "no such login yet" is an answer, not a failure */
+            err = counted(s, OP_SIGN_IN, err, r);
+        (void)err;
+        if (r->outcome != OUT_THROTTLED)
+            break;
+        int64_t wait = r->retry_after_us >= 0 ? r->retry_after_us : 5 * US_PER_S;
+        struct mono until = mono_add(mono_now(), wait < 100 * US_PER_MS ? 100 * US_PER_MS : wait);
+        if (!mono_before(mono_now(), s->signin_next))
+            announce_limit(s, wait);
+        if (mono_before(s->signin_next, until))
+            s->signin_next = until;
+    }
+    if (r->outcome != OUT_OK)
+        return;
+    l->signed_in = true;
+    s->signins_ok++;
+}
+
+static void not_in(struct seeder *s, const struct seed_login *l, const struct api_result *r)
+{
+    if (!s->stop)
+        seed_fail(s, ERR_ENV, "%s cannot sign in: %s", l->email, r->reason[0] ? r->reason : outcome_key(r->outcome));
+}
+
+/* ---- the first owner ---- */
+
+static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
+{
+    struct api_result r;
+    bool open = false;
+    enum err err = counted(s, OP_ACCOUNT, api_signup_status(l->api, &open, &r), &r);
+    if (err || r.outcome != OUT_OK) {
+        not_in(s, l, &r);
+        return;
+    }
+    if (!open) {
+        seed_fail(s, ERR_SAFETY,
+                  "the server knows no %s with this password and takes no sign-ups: it is somebody else's, or was "
+                  "seeded with another TMA_LOAD_PASSWORD",
+                  l->email);
+        return;
+    }
+    enter(s, l, "Owner", &r);
+    if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
+}
+
+static MAY_YIELD void prove_first_user(struct seeder *s, struct seed_login *l)
+{
+    struct api_result r;
+    enum err err = counted(s, OP_ACCOUNT, api_signup_toggle(l->api, false, &r), &r);
+    if (r.status == 403)
+        seed_fail(s, ERR_SAFETY, "%s is not this server's first user: it holds other users and is no throwaway server",
+                  l->email);
+    else if ((err || r.outcome != OUT_OK) && strcmp(r.code, API_CODE_ABSENT) != 0)
+        not_in(s, l, &r);
+}
+
+static MAY_YIELD void connect_bucket(struct seeder *s, struct seed_login *l)
+{
+    struct blob_conf conf = target_blob_conf(s->ctx->target);
+    struct api_result r;
+    if (!target_has_s3(s->ctx->target) || s->stop)
+        return;
+    enum err err = counted(s, OP_ACCOUNT, api_storage_config(l->api, &conf, &r), &r);
+    if (strcmp(r.code, API_CODE_ABSENT) == 0)
+        seed_say(s, "the server has no call to connect a bucket: it keeps its own");
+    else if (err || r.outcome != OUT_OK)
+        seed_fail(s, ERR_ENV, "the bucket %s at %s cannot be connected: %s", conf.bucket, conf.endpoint, r.reason);
+}
+
+static MAY_YIELD void first_owner(struct seeder *s)
+{
+    struct seed_login *l = &s->accounts[0].logins[0];
+    struct api_result r;
+    enter(s, l, NULL, &r);
+    if (r.status == 401)
+        first_sign_up(s, l);
+    else if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
+    if (!s->stop)
+        prove_first_user(s, l);
+    if (!s->stop)
+        connect_bucket(s, l);
+}
+
+/* ---- everyone else ---- */
+
+static MAY_YIELD bool let_sign_up(struct seeder *s, bool on)
+{
+    struct seed_login *admin = &s->accounts[0].logins[0];
+    struct api_result r;
+    enum err err = counted(s, OP_ACCOUNT, api_signup_toggle(admin->api, on, &r), &r);
+    if (!err && r.outcome == OUT_OK)
+        return true;
+    seed_fail(s, ERR_ENV, "sign-up cannot be switched %s: %s", on ? "on" : "off", r.reason);
+    return false;
+}
+
+/* Signs in, or up where the account is new; *opened: sign-up was switched on for it. */
+static MAY_YIELD void sign_in_or_up(struct seeder *s, struct seed_login *l, bool *opened)
+{
+    struct api_result r;
+    enter(s, l, NULL, &r);
+    if (r.status != 401) {
+        if (r.outcome != OUT_OK)
+            not_in(s, l, &r);
+        return;
+    }
+    if (s->stop || (!*opened && !(*opened = let_sign_up(s, true))))
+        return;
+    enter(s, l, l->email, &r);
+    if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
+}
+
+struct logins {
+    struct seed_login **all;
+    struct crew crew;
+};
+
+static MAY_YIELD void other_owners(struct seeder *s)
+{
+    bool opened = false;
+    for (size_t a = 1; a < s->n_accounts && !s->stop; a++)
+        sign_in_or_up(s, &s->accounts[a].logins[0], &opened);
+    if (opened)
+        let_sign_up(s, false);
+}
+
+static bool listed(const struct api_users *users, const char *email)
+{
+    for (size_t i = 0; i < users->n; i++) {
+        if (sv_ieq(sv_of(users->items[i].email), sv_of(email)))
+            return true;
+    }
+    return false;
+}
+
+/* Makes the sub-users that the account lacks. */
+static MAY_YIELD void make_sub_users(struct seeder *s, void *arg, size_t account)
+{
+    struct crew *crew = arg;
+    struct seed_account *a = &s->accounts[account];
+    struct arena *mem = arena_new(4096);
+    struct api_users users = {0};
+    struct api_result r;
+    enum err err = counted(s, OP_ACCOUNT, api_sub_users(a->logins[0].api, mem, &users, &r), &r);
+    if (strcmp(r.code, API_CODE_ABSENT) == 0)
+        s->own_sub_users = false;
+    else if (err || r.outcome != OUT_OK)
+        seed_fail(s, ERR_ENV, "the sub-users of %s cannot be listed: %s", a->logins[0].email, r.reason);
+    for (size_t i = 1; i < a->n_logins && s->own_sub_users && !s->stop; i++) {
+        char name[32];
+        if (listed(&users, a->logins[i].email))
+            continue;
+        snprintf(name, sizeof name, "User %zu", i);
+        err = counted(
+            s, OP_ACCOUNT,
+            api_sub_user_create(a->logins[0].api, a->logins[i].email, s->ctx->target->password, name, PERM_ALL, &r),
+            &r);
+        if (r.status != 409 && (err || r.outcome != OUT_OK))
+            seed_fail(s, ERR_ENV, "%s cannot be made: %s", a->logins[i].email, r.reason);
+    }
+    crew->done++;
+    arena_free(&mem);
+}
+
+static MAY_YIELD void sign_in_one(struct seeder *s, void *arg, size_t i)
+{
+    struct logins *logins = arg;
+    struct seed_login *l = logins->all[i];
+    struct api_result r;
+    enter(s, l, NULL, &r);
+    if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
+    logins->crew.done++;
+}
+
+static MAY_YIELD void sub_users(struct seeder *s)
+{
+    struct crew make = {.what = "accounts",
+                        .items = s->n_accounts,
+                        .units = s->n_accounts,
+                        .least = AT_ONCE,
+                        .most = AT_ONCE,
+                        .one = make_sub_users,
+                        .arg = &make};
+    struct logins logins = {0};
+    bool opened = false;
+    crew_run(s, &make);
+    logins.all = mem_alloc((s->signins_total + 1) * sizeof(struct seed_login *));
+    for (size_t a = 0; a < s->n_accounts; a++) {
+        for (size_t i = 1; i < s->accounts[a].n_logins; i++)
+            logins.all[logins.crew.items++] = &s->accounts[a].logins[i];
+    }
+    size_t n = logins.crew.items;
+    if (s->own_sub_users) {
+        logins.crew = (struct crew){.what = "sign-ins",
+                                    .items = n,
+                                    .units = n,
+                                    .least = AT_ONCE,
+                                    .most = AT_ONCE,
+                                    .one = sign_in_one,
+                                    .arg = &logins};
+        crew_run(s, &logins.crew);
+    } else {
+        seed_say(s, "the server has no sub-users: the other logins become accounts of their own, without a tree");
+        for (size_t i = 0; i < n && !s->stop; i++)
+            sign_in_or_up(s, logins.all[i], &opened);
+        if (opened)
+            let_sign_up(s, false);
+    }
+    mem_free(logins.all);
+}
+
+static void make_logins(struct seeder *s)
+{
+    const struct api_conf conf = {.base_url = s->ctx->target->url, .http = s->ctx->http};
+    s->accounts = mem_zalloc(s->n_accounts * sizeof *s->accounts);
+    for (unsigned a = 0; a < s->n_accounts && !s->stop; a++) {
+        struct seed_account *acc = &s->accounts[a];
+        acc->n_logins = 1 + (size_t)s->conf->sub_users;
+        acc->logins = mem_zalloc(acc->n_logins * sizeof *acc->logins);
+        for (unsigned i = 0; i < acc->n_logins && !s->stop; i++) {
+            struct seed_login *l = &acc->logins[i];
+            struct errinfo why = {0};
+            l->account = a;
+            if (i == 0)
+                tree_owner_email(l->email, a);
+            else
+                tree_user_email(l->email, a, i - 1);
+            if (api_new(&l->api, &conf, &why))
+                seed_fail(s, ERR_ENV, "%s", err_message(&why));
+        }
+        s->signins_total += (unsigned)acc->n_logins;
+    }
+}
+
+void seed_accounts(struct seeder *s)
+{
+    s->own_sub_users = true;
+    s->signins_since = s->last_ok = mono_now();
+    make_logins(s);
+    if (!s->stop)
+        first_owner(s);
+    if (!s->stop)
+        other_owners(s);
+    if (!s->stop && s->conf->sub_users > 0)
+        sub_users(s);
+}
+
+void seed_accounts_free(struct seeder *s)
+{
+    for (size_t a = 0; s->accounts && a < s->n_accounts; a++) {
+        for (size_t i = 0; i < s->accounts[a].n_logins; i++)
+            api_free(&s->accounts[a].logins[i].api);
+        mem_free(s->accounts[a].logins);
+    }
+    MEM_FREE(s->accounts);
+}

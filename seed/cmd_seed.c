@@ -1,0 +1,195 @@
+/* sim seed: rounds of "what is there" and "make what is missing" until nothing is missing. An unbroken seeding takes
+ * one round and the question at the end, which is also its verification. */
+#include "base/mem.h"
+#include "seed/seed.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROUNDS_MOST 6
+#define SETTLE_US   (3 * US_PER_S) /* a write without an answer may still be under way */
+
+void seed_fail(struct seeder *s, enum err err, const char *fmt, ...)
+{
+    va_list ap;
+    s->stop = true;
+    if (s->fatal)
+        return;
+    s->fatal = err;
+    char text[sizeof s->why.msg];
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    err_set(&s->why, err, "%s", text);
+}
+
+void seed_say(struct seeder *s, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(s->ctx->out, fmt, ap);
+    va_end(ap);
+    fputc('\n', s->ctx->out);
+}
+
+static void on_interrupt(void *arg)
+{
+    struct seeder *s = arg;
+    s->stop = true;
+}
+
+static void plan(struct seeder *s)
+{
+    enum shape_preset preset = SHAPE_DRIVE;
+    (void)shape_preset_parse(s->conf->preset, &preset); /* judged before */
+    s->trees = mem_zalloc(s->n_accounts * sizeof *s->trees);
+    s->founds = mem_zalloc(s->n_accounts * sizeof *s->founds);
+    for (unsigned a = 0; a < s->n_accounts; a++) {
+        struct tree_conf c = {.scale = s->conf->scale,
+                              .bytes_scale = s->conf->bytes_scale,
+                              .preset = preset,
+                              .seed = (uint64_t)s->ctx->common->seed,
+                              .account = a};
+        tree_make(&s->trees[a], &c);
+        found_init(&s->founds[a], &s->trees[a]);
+    }
+}
+
+static void say_plan(struct seeder *s)
+{
+    uint64_t folders = 0, files = 0, bytes = 0;
+    char a[32], b[32], c[32];
+    for (size_t i = 0; i < s->n_accounts; i++) {
+        folders += s->trees[i].counts.folders;
+        files += s->trees[i].counts.files;
+        bytes += s->trees[i].bytes;
+    }
+    seed_say(s, "plan: %zu owner%s with %lld sub-users each, %s folders, %s files, %s (seed %lld, sizes \"%s\")",
+             s->n_accounts, s->n_accounts == 1 ? "" : "s", (long long)s->conf->sub_users,
+             str_thousands(a, sizeof a, folders), str_thousands(b, sizeof b, files), str_bytes(c, sizeof c, bytes),
+             (long long)s->ctx->common->seed, s->conf->preset);
+}
+
+static void say_found(struct seeder *s)
+{
+    uint64_t folders = 0, files = 0;
+    char a[32], b[32];
+    for (size_t i = 0; i < s->n_accounts; i++) {
+        folders += s->founds[i].n_folders;
+        files += s->founds[i].n_files;
+    }
+    if (folders || files)
+        seed_say(s, "already there: %s folders, %s files%s", str_thousands(a, sizeof a, folders),
+                 str_thousands(b, sizeof b, files),
+                 seed_complete(s) ? "; nothing is missing" : "; going on from there");
+}
+
+static MAY_YIELD void rounds(struct seeder *s)
+{
+    seed_scan(s, "folders looked into");
+    if (!s->stop)
+        say_found(s);
+    for (unsigned round = 0; !s->stop && !seed_complete(s); round++) {
+        uint64_t before = s->folders_made + s->files_made;
+        s->failed = s->unsettled = 0;
+        seed_load_folders(s);
+        seed_load_files(s);
+        if (s->unsettled && !s->stop)
+            coro_sleep_until(s->ctx->loop, mono_add(mono_now(), SETTLE_US));
+        seed_scan(s, "folders verified");
+        if (s->stop || seed_complete(s))
+            return;
+        bool progress = s->folders_made + s->files_made > before;
+        if (!progress || round == ROUNDS_MOST)
+            seed_fail(s, ERR_CHECK, "%llu entries of the plan cannot be made; the reasons are below",
+                      (unsigned long long)s->failed);
+        else
+            seed_say(s, "%llu entries are still missing: once more", (unsigned long long)s->failed);
+    }
+}
+
+static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
+{
+    char a[32], b[32];
+    seed_accounts(s);
+    if (!s->stop)
+        rounds(s);
+    if (!s->stop)
+        seed_verify_content(s);
+    if (!s->fatal || s->fatal == ERR_CHECK || s->fatal == ERR_WRONG)
+        if (!s->ctx->result->interrupted && seed_complete(s))
+            seed_summarise(s);
+    if (s->folders_made || s->files_made)
+        seed_say(s, "made: %s folders, %s files; read back and compared: %llu files",
+                 str_thousands(a, sizeof a, s->folders_made), str_thousands(b, sizeof b, s->files_made),
+                 (unsigned long long)s->contents_checked);
+    if (s->fatal) {
+        if (ei)
+            *ei = s->why;
+        return s->fatal;
+    }
+    if (s->stop)
+        return err_set(ei, ERR_INTERRUPTED, "interrupted: the same command goes on where this one ended");
+    return ERR_OK;
+}
+
+static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    const struct seed_conf *c = conf;
+    struct seeder s = {.ctx = ctx, .conf = c, .stats = &ctx->result->stats, .n_accounts = (size_t)c->accounts};
+    enum shape_preset preset;
+    if (!shape_preset_parse(c->preset, &preset))
+        return err_set(ei, ERR_USAGE, "--preset takes drive or desktop, not %s", c->preset);
+    plan(&s);
+    say_plan(&s);
+    enum err err = ERR_OK;
+    if (c->explain) {
+        for (size_t i = 0; i < s.n_accounts; i++)
+            seed_explain(&s.trees[i], ctx->out);
+    }
+    ctx->on_interrupt = on_interrupt;
+    ctx->on_interrupt_arg = &s;
+    if (!c->explain)
+        err = seed_all(&s, ei);
+    ctx->on_interrupt = NULL;
+    seed_accounts_free(&s);
+    for (size_t i = 0; i < s.n_accounts; i++) {
+        tree_done(&s.trees[i]);
+        found_done(&s.founds[i]);
+    }
+    mem_free(s.trees);
+    mem_free(s.founds);
+    return err;
+}
+
+static const struct opt_pos pos[] = {
+    {"sub-users", OPT_INT, offsetof(struct seed_conf, sub_users), 0, 500, false, "logins of each owner besides itself"},
+    {"scale", OPT_NUM, offsetof(struct seed_conf, scale), 0.0001, SHAPE_SCALE_MAX, false,
+     "multiplies the tree; 1 is 2,194 folders and 16,787 files"},
+    {0},
+};
+static const struct opt opts[] = {
+    {"accounts", 0, "N", OPT_INT, offsetof(struct seed_conf, accounts), 1, 1000, "so many owners, each with a tree"},
+    {"preset", 0, "NAME", OPT_STR, offsetof(struct seed_conf, preset), 0, 0,
+     "file sizes: drive (scale 1 is about 1 GiB) or desktop"},
+    {"bytes-scale", 0, "X", OPT_NUM, offsetof(struct seed_conf, bytes_scale), 0.00001, 1000, "multiplies the file sizes"},
+    {"explain", 0, NULL, OPT_FLAG, offsetof(struct seed_conf, explain), 0, 0,
+     "print the planned tree against its targets; asks no server"},
+    {"jobs", 'j', "N", OPT_INT, offsetof(struct seed_conf, jobs), 0, 1000,
+     "requests at a time; 0 (the default) finds out how many pay"},
+    {0},
+};
+static const struct seed_conf defaults = {.accounts = 1, .preset = "drive", .bytes_scale = 1};
+
+const struct command cmd_seed = {
+    .name = "seed",
+    .summary = "make the accounts and a production-shaped tree",
+    .usage = "sim seed <sub-users> <scale> [options]",
+    .examples = "sim seed 9 1\nsim seed 4 0.05 --accounts 20\nsim seed 9 0.1 --bytes-scale 0.1\nsim seed 0 1 --explain",
+    .pos = pos,
+    .opts = opts,
+    .conf_size = sizeof(struct seed_conf),
+    .defaults = &defaults,
+    .flags = CMD_NEEDS_URL | CMD_THEN_CHECK,
+    .run = run,
+};
