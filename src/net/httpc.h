@@ -1,10 +1,14 @@
 #ifndef NET_HTTPC_H
 #define NET_HTTPC_H
-/* The HTTP client, by libcurl's multi_socket interface on a loop. A struct httpc holds the machinery (request multis sharded at a few
- * hundred peers, one more multi for streams: measured.md 3); a struct httpc_peer is one app: connections of its own, one origin, one source
- * address, default headers. httpc_perform suspends the coroutine (or runs the loop). The owner of curl/curl.h. Layer 1.
- * Redirects are never followed, proxies never used, environment variables never read, SIGPIPE never raised, names resolved once a peer and
- * spread over their addresses; no Expect header unless asked for. */
+/* The HTTP/1.1 client, by libcurl's multi_socket interface on a loop. A struct httpc holds the machinery (request
+ * multis sharded at a few hundred peers, one more multi for streams: measured.md 3); a struct httpc_peer is one app:
+ * connections of its own, one origin, one source address, default headers. httpc_perform suspends the coroutine (or
+ * runs the loop). The owner of curl/curl.h. All of it belongs to the loop's thread. Layer 1.
+ *
+ * Redirects are never followed, proxies never used, environment variables never read, SIGPIPE never raised; no Expect
+ * header unless asked for. A name is resolved once a httpc (blocking, when its first peer is made); each peer starts at
+ * the next of its addresses and falls back to the others, another family after at most 200 ms. A connection attempt is
+ * given up after 5 s. Callbacks (sinks, part readers, streams) run on the loop's stack: they must not wait. */
 #include "base/buf.h"
 #include "base/str.h"
 #include "net/coro.h"
@@ -12,86 +16,110 @@
 struct httpc;
 struct httpc_peer;
 struct httpc_conf {
-    const char *cafile;          /* NULL: the system's */
-    bool insecure;               /* no certificate checks, for requests and streams alike */
-    unsigned peers_per_multi;    /* 0: 256 */
-    const char *user_agent;      /* NULL: "drivesim/VERSION" */
+    const char *cafile;       /* NULL: the system's */
+    bool insecure;            /* no certificate checks, for requests and streams alike */
+    unsigned peers_per_multi; /* 0: 256 */
+    const char *user_agent;   /* NULL: "drivesim/VERSION" */
 };
 enum err httpc_new(struct httpc **out, struct loop *l, const struct httpc_conf *conf, struct errinfo *ei) WARN_UNUSED;
+/* Streams end without a callback; no request may be running, no peer alive. */
 void httpc_free(struct httpc **h);
 
 /* base_url: scheme, host, port and path prefix, e.g. "http://127.0.0.1:3200/tma"; requests name the path after it.
  * source_addr may be NULL ("127.0.3.7": a budget of its own on servers that count by address). */
-enum err httpc_peer_new(struct httpc_peer **out, struct httpc *h, const char *base_url, const char *source_addr, struct errinfo *ei) WARN_UNUSED;
-void httpc_peer_free(struct httpc_peer **p);         /* no request of it may be running */
-/* A header sent with each request and stream of this peer; value NULL removes it. */
+enum err httpc_peer_new(struct httpc_peer **out, struct httpc *h, const char *base_url, const char *source_addr,
+                        struct errinfo *ei) WARN_UNUSED;
+/* Closes its connections. No request of it may be running; its streams are closed without a callback. */
+void httpc_peer_free(struct httpc_peer **p);
+/* A header sent with each request and stream of this peer from now on, unless the request brings its own of that name;
+ * value NULL removes it. */
 void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value);
 
-struct http_part {               /* one part of a multipart/form-data body */
-    const char *name;
-    const char *filename;        /* NULL: a plain field. Sent byte for byte, only '"', CR and LF encoded as %22 %0D %0A (WHATWG form encoding) */
-    const char *type;            /* content type; NULL: none */
-    struct sv value;             /* the content, unless read is set */
-    /* Pulls the content: fills at most cap bytes at offset, returns how many (>0) or -1 to abort. */
+struct http_part {    /* one part of a multipart/form-data body */
+    const char *name; /* name and filename are sent byte for byte, but for '"', CR and LF, which become %22 %0D %0A */
+    const char *filename; /* NULL: a plain field */
+    const char *type;     /* content type; NULL: none for a field, what the filename suggests for a file */
+    struct sv value;      /* the content, unless read is set */
+    /* Pulls the content: fills at most cap bytes at offset, returns how many (>0; 0 ends it early) or -1 to abort. */
     int64_t (*read)(void *arg, uint64_t offset, char *dst, size_t cap);
     void *arg;
-    int64_t size;                /* with read; -1: unknown, so the body is chunked */
+    int64_t size; /* with read; -1: unknown, so the body is chunked */
 };
 struct http_req {
     const char *method;
-    const char *path;            /* after the base, starting with '/', already percent-encoded, with the query */
-    const char *const *headers;  /* "Name: value", NULL-terminated, or NULL */
-    struct sv body;              /* sent when parts is NULL and n > 0, or for POST/PUT/PATCH */
-    const char *content_type;    /* of body; NULL with a body: application/json */
-    const struct http_part *parts; size_t n_parts;
-    int64_t timeout_us;          /* of the whole request; 0: 60 s */
-    int64_t stall_us;            /* fails when no byte moves for so long; 0: off */
-    size_t max_body;             /* answer bytes kept in resp.body, more is ERR_LIMIT; 0: 16 MiB */
+    const char *path;           /* after the base, starting with '/', already percent-encoded, with the query */
+    const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
+    struct sv body;             /* sent when parts is NULL and n > 0, or for POST/PUT/PATCH */
+    const char *content_type;   /* of body; NULL with a body: application/json */
+    const struct http_part *parts;
+    size_t n_parts;
+    int64_t timeout_us; /* of the whole request; 0: 60 s */
+    int64_t stall_us;   /* fails when no byte moves for so long; 0: off */
+    size_t max_body;    /* answer bytes kept in resp.body, more is ERR_LIMIT; 0: 16 MiB */
     /* When set, a 2xx answer's body goes here instead; non-zero aborts with ERR_WRONG. */
     int (*sink)(void *arg, const char *p, size_t n);
     void *sink_arg;
-    bool expect_100;             /* send Expect: 100-continue, wait at most 1 s */
+    bool expect_100; /* send Expect: 100-continue, wait at most 1 s */
 };
 struct http_resp {
-    int status;                  /* 0: no answer */
+    int status; /* 0: no answer */
     struct buf body;
-    struct buf headers;          /* the raw final header block */
+    struct buf headers; /* the raw final header block */
     uint64_t bytes_up, bytes_down;
-    struct mono sent, first_byte, done;   /* handed to libcurl; first answer byte (us 0: none); finished */
-    int64_t connect_us;          /* 0 on a reused connection */
+    struct mono sent, first_byte, done; /* handed to libcurl; first answer byte (us 0: none); finished */
+    int64_t connect_us;                 /* with TLS; 0 on a reused connection */
     bool reused;
-    bool request_sent;           /* false: certainly never reached the server, so the outcome is "not done" */
-    unsigned retries;            /* a safe method reset on a reused connection before any answer byte is tried once more */
+    bool request_sent; /* false: certainly never reached the server, so the outcome is "not done" */
+    unsigned retries;  /* see httpc_perform */
 };
-/* ERR_OK when an answer came, whatever its status (also when it came early and the upload was cut: refusals reach the caller).
- * Otherwise RESOLVE CONNECT TLS TIMEOUT RESET CLOSED LIMIT WRONG CANCELLED, with resp telling how far it went. resp is initialised by the call; http_resp_done frees it. */
-MAY_YIELD enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct http_resp *resp, struct errinfo *ei) WARN_UNUSED;
+/* ERR_OK when an answer came, whatever its status (also when it came early and the upload was cut: refusals reach the
+ * caller). Otherwise CONNECT TLS TIMEOUT RESET CLOSED LIMIT WRONG PROTO CANCELLED USAGE, with resp telling how far it
+ * went. resp is initialised by the call; http_resp_done frees it, also after an error.
+ * A connection that breaks when it is reused, before any answer byte, is replaced once by a fresh one: for GET, HEAD,
+ * OPTIONS and PROPFIND, and for anything else when not a byte had been sent. */
+MAY_YIELD enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct http_resp *resp,
+                                 struct errinfo *ei) WARN_UNUSED;
 void http_resp_done(struct http_resp *r);
 /* The last header of that name, trimmed; {NULL,0} when absent. */
 struct sv http_resp_header(const struct http_resp *r, const char *name);
 /* Calls fn for each header of that name (Set-Cookie). */
-void http_resp_each_header(const struct http_resp *r, const char *name, void (*fn)(void *arg, struct sv value), void *arg);
-/* Ends all running requests of the peer (or, with NULL, of h) with ERR_CANCELLED. */
+void http_resp_each_header(const struct http_resp *r, const char *name, void (*fn)(void *arg, struct sv value),
+                           void *arg);
+/* Ends all running requests of the peer (or, with NULL, of h) with ERR_CANCELLED. Streams stay. */
 void httpc_cancel(struct httpc *h, struct httpc_peer *p);
 
 /* A long-lived GET whose body is pushed to callbacks, on a connection of its own in the streams' multi. */
 struct httpc_stream;
 struct httpc_stream_ops {
-    void (*on_open)(void *arg, int status);                        /* headers complete */
-    bool (*on_data)(void *arg, const char *p, size_t n);           /* false: close the stream (on_close still follows) */
-    void (*on_close)(void *arg, enum err err, int status, const struct buf *error_body, struct sv retry_after);   /* last call; the stream is freed after it */
+    void (*on_open)(void *arg, int status); /* headers complete, whatever the status; may be NULL */
+    /* A 2xx answer's body. false: close the stream (on_close still follows, with ERR_CANCELLED). */
+    bool (*on_data)(void *arg, const char *p, size_t n);
+    /* The last call; the stream is freed after it. status 0: no answer came. error_body: of an answer that is not 2xx,
+     * its first 4 KiB; retry_after: that header's value or {NULL,0}. err is ERR_OK for such an answer, ERR_CLOSED when
+     * the server ended a good stream. */
+    void (*on_close)(void *arg, enum err err, int status, const struct buf *error_body, struct sv retry_after);
 };
-/* Declared dead, closed with ERR_TIMEOUT, when no byte came for idle_us. */
-enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, const char *path, const char *const *headers, int64_t idle_us,
-                           const struct httpc_stream_ops *ops, void *arg, struct errinfo *ei) WARN_UNUSED;
-void httpc_stream_close(struct httpc_stream **s);    /* no further callback */
+/* Declared dead, closed with ERR_TIMEOUT, when no byte came for idle_us (0: never). Strings are copied. */
+enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, const char *path,
+                           const char *const *headers, int64_t idle_us, const struct httpc_stream_ops *ops, void *arg,
+                           struct errinfo *ei) WARN_UNUSED;
+void httpc_stream_close(struct httpc_stream **s); /* no further callback; fine inside one */
 
-struct httpc_stats { uint64_t requests, connects, retries, bytes_up, bytes_down; unsigned in_flight, streams; };
+struct httpc_stats {
+    uint64_t requests, connects, retries, bytes_up, bytes_down;
+    unsigned in_flight, streams;
+};
 void httpc_stats(const struct httpc *h, struct httpc_stats *out);
 
-/* "http://[::1]:3200/x" taken apart by libcurl's URL parser; strings owned by the struct. ERR_USAGE with a sentence on anything else than
- * http/https with a host. path has no trailing slash ("" for the root); user/password NULL when absent. */
-struct http_url { char *scheme, *host, *path, *user, *password; int port; };
+/* "http://[::1]:3200/x" taken apart by libcurl's URL parser; strings owned by the struct. ERR_USAGE with a sentence on
+ * anything else than http/https with a host, and on a query or fragment. */
+struct http_url {
+    char *scheme, *host;   /* an IPv6 host keeps its brackets, but not its zone */
+    char *path;            /* without trailing slash: "" for the root */
+    char *user, *password; /* decoded; NULL when absent */
+    char *zone;            /* of a link-local IPv6 address; NULL when absent */
+    int port;
+};
 enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *ei) WARN_UNUSED;
 void http_url_done(struct http_url *u);
 #endif

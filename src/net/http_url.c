@@ -1,0 +1,123 @@
+/* URLs by libcurl's parser, so that what we print and what we connect to are one reading of the text. */
+#include "net/httpc_int.h"
+
+#include <string.h>
+
+static char *part(CURLU *u, CURLUPart which, unsigned flags)
+{
+    char *text = NULL;
+    if (curl_url_get(u, which, &text, flags) != CURLUE_OK)
+        return NULL;
+    char *copy = mem_strdup(text);
+    curl_free(text);
+    return copy;
+}
+
+/* "http://::1:3200": where the address ends and the port begins is anybody's guess. */
+static bool bare_ipv6(const char *text)
+{
+    const char *host = strstr(text, "://");
+    host = host != NULL ? host + 3 : text;
+    size_t n = strcspn(host, "/?#");
+    const char *at = memchr(host, '@', n);
+    if (at != NULL) {
+        n -= (size_t)(at + 1 - host);
+        host = at + 1;
+    }
+    const char *colon = memchr(host, ':', n);
+    return n > 0 && host[0] != '[' && colon != NULL && memchr(colon + 1, ':', n - (size_t)(colon + 1 - host)) != NULL;
+}
+
+/* What holds credentials is not repeated in a message. */
+static enum err refuse(struct errinfo *ei, const char *text, const char *why)
+{
+    struct buf shown = BUF_INIT(1024);
+    bool secret = strchr(text, '@') != NULL;
+    if (secret || str_escape(&shown, sv_of(text), 100) != ERR_OK)
+        buf_reset(&shown);
+    enum err err = err_set(ei, ERR_USAGE, "%s: %s", shown.len > 0 ? buf_cstr(&shown) : "this URL", why);
+    buf_done(&shown);
+    return err;
+}
+
+static const char *reason(const char *text, CURLUcode rc)
+{
+    switch (rc) {
+    case CURLUE_BAD_PORT_NUMBER:
+        return "the port is not a number from 1 to 65535";
+    case CURLUE_BAD_SCHEME:
+    case CURLUE_UNSUPPORTED_SCHEME:
+        return "it needs http:// or https:// in front";
+    case CURLUE_NO_HOST:
+        return "it names no host";
+    default:
+        return *text == '\0' ? "it is empty" : "it is not a URL such as http://127.0.0.1:3200";
+    }
+}
+
+static const char *missing_or_extra(const struct http_url *u, CURLU *parsed)
+{
+    char *query = part(parsed, CURLUPART_QUERY, 0), *fragment = part(parsed, CURLUPART_FRAGMENT, 0);
+    const char *why = NULL;
+    if (u->scheme == NULL || (strcmp(u->scheme, "http") != 0 && strcmp(u->scheme, "https") != 0))
+        why = "it needs http:// or https:// in front";
+    else if (u->host == NULL || *u->host == '\0')
+        why = "it names no host";
+    else if (u->port == 0)
+        why = "the port is not a number from 1 to 65535";
+    else if (query != NULL || fragment != NULL)
+        why = "it must not have a ?query or #fragment";
+    mem_free(query);
+    mem_free(fragment);
+    return why;
+}
+
+static void fill(struct http_url *out, CURLU *u)
+{
+    out->scheme = part(u, CURLUPART_SCHEME, 0);
+    out->host = part(u, CURLUPART_HOST, 0);
+    out->zone = part(u, CURLUPART_ZONEID, 0);
+    out->user = part(u, CURLUPART_USER, CURLU_URLDECODE);
+    out->password = part(u, CURLUPART_PASSWORD, CURLU_URLDECODE);
+    out->path = part(u, CURLUPART_PATH, 0);
+    char *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
+    int64_t n = 0;
+    if (sv_to_i64(sv_of(port), &n))
+        out->port = (int)n;
+    mem_free(port);
+    size_t len = out->path != NULL ? strlen(out->path) : 0;
+    while (len > 0 && out->path[len - 1] == '/')
+        out->path[--len] = '\0';
+}
+
+enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *ei)
+{
+    if (bare_ipv6(text))
+        return refuse(ei, text, "an IPv6 address stands in brackets: http://[::1]:3200");
+    CURLU *u = curl_url();
+    CURLUcode rc = curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
+    struct http_url got = {0};
+    const char *why = reason(text, rc);
+    if (rc == CURLUE_OK) {
+        fill(&got, u);
+        why = missing_or_extra(&got, u);
+    }
+    curl_url_cleanup(u);
+    if (why != NULL) {
+        http_url_done(&got);
+        return refuse(ei, text, why);
+    }
+    *out = got;
+    return ERR_OK;
+}
+
+void http_url_done(struct http_url *u)
+{
+    MEM_FREE(u->scheme);
+    MEM_FREE(u->host);
+    MEM_FREE(u->path);
+    MEM_FREE(u->user);
+    MEM_FREE(u->password);
+    MEM_FREE(u->zone);
+    u->port = 0;
+}

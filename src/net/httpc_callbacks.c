@@ -1,0 +1,215 @@
+/* What libcurl calls while a request runs. The body is pulled by callbacks, so that it can be cut as soon as a refusal
+ * arrives: libcurl alone would send on when the refusal also closes the connection, and lose the answer to the send
+ * error. */
+#include "net/httpc_xfer.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+enum { RAW_MAX = 16 << 20 };
+
+/* ---- callbacks: the answer ---- */
+
+static size_t fail(struct xfer *x, enum err err, const char *why)
+{
+    x->err = err_set(x->ei, err, "%s", why);
+    return 0;
+}
+
+static struct sv status_line_code(struct sv line)
+{
+    const char *space = memchr(line.p, ' ', line.n);
+    return space != NULL && line.n - (size_t)(space - line.p) >= 4 ? (struct sv){space + 1, 3} : (struct sv){"", 0};
+}
+
+static void head_complete(struct xfer *x)
+{
+    long status = 0;
+    curl_easy_getinfo(x->handle->t.easy, CURLINFO_RESPONSE_CODE, &status);
+    x->resp->status = (int)status;
+    if (status < 200)
+        return;
+    x->head_done = true;
+    x->cut = status >= 300;
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *arg)
+{
+    struct xfer *x = ((struct transfer *)arg)->x;
+    struct http_resp *r = x->resp;
+    n *= size;
+    if (r->first_byte.us == 0)
+        r->first_byte = mono_now();
+    if (n >= 5 && memcmp(p, "HTTP/", 5) == 0 && status_line_code((struct sv){p, n}).n > 0) {
+        buf_reset(&r->headers); /* an interim answer came before */
+        buf_reset(&r->body);
+        x->head_done = false;
+    }
+    if (buf_append(&r->headers, p, n) != ERR_OK)
+        return fail(x, ERR_LIMIT, "the answer's header is too large");
+    if (n <= 2 && (p[0] == '\r' || p[0] == '\n') && !x->head_done)
+        head_complete(x);
+    return n;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct xfer *x = ((struct transfer *)arg)->x;
+    const struct http_req *req = x->req;
+    n *= size;
+    if (req->sink != NULL && x->resp->status >= 200 && x->resp->status < 300) {
+        if (req->sink(req->sink_arg, p, n) != 0)
+            return fail(x, ERR_WRONG, "the answer's content is not what was expected");
+        return n;
+    }
+    if (buf_append(&x->resp->body, p, n) != ERR_OK)
+        return fail(x, ERR_LIMIT, "the answer is larger than allowed");
+    return n;
+}
+
+/* ---- callbacks: the body ---- */
+
+static size_t on_body_wanted(char *dst, size_t size, size_t n, void *arg)
+{
+    struct xfer *x = ((struct transfer *)arg)->x;
+    n *= size;
+    if (x->cut)
+        return 0;
+    size_t left = x->req->body.n - x->body_sent;
+    if (n > left)
+        n = left;
+    memcpy(dst, x->req->body.p + x->body_sent, n);
+    x->body_sent += n;
+    return n;
+}
+
+static int64_t part_read(const struct http_part *part, uint64_t offset, char *dst, size_t cap)
+{
+    if (part->read != NULL)
+        return part->read(part->arg, offset, dst, cap);
+    size_t left = part->value.n - offset;
+    size_t n = left < cap ? left : cap;
+    if (n > 0)
+        memcpy(dst, part->value.p + offset, n);
+    return (int64_t)n;
+}
+
+size_t httpc_on_part_wanted(char *dst, size_t size, size_t n, void *arg)
+{
+    struct pull *pull = arg;
+    struct xfer *x = pull->x;
+    n *= size;
+    if (x->cut)
+        return 0;
+    x->pulled |= pull->part->read != NULL;
+    int64_t got = part_read(pull->part, pull->offset, dst, n);
+    if (got < 0 || (uint64_t)got > n) {
+        x->err = err_set(x->ei, ERR_CANCELLED, "the content to upload could not be read");
+        return CURL_READFUNC_ABORT;
+    }
+    pull->offset += (uint64_t)got;
+    return (size_t)got;
+}
+
+/* Only for the request that follows a 417: nothing else is sent twice by libcurl. */
+static int on_body_rewind(void *arg, curl_off_t offset, int origin)
+{
+    struct xfer *x = ((struct transfer *)arg)->x;
+    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > x->req->body.n)
+        return CURL_SEEKFUNC_FAIL;
+    x->body_sent = (uint64_t)offset;
+    return CURL_SEEKFUNC_OK;
+}
+
+int httpc_on_part_rewind(void *arg, curl_off_t offset, int origin)
+{
+    struct pull *pull = arg;
+    if (origin != SEEK_SET || offset != 0)
+        return CURL_SEEKFUNC_FAIL;
+    pull->offset = 0;
+    return CURL_SEEKFUNC_OK;
+}
+
+/* ---- callbacks: the connection ---- */
+
+/* libcurl replays any request whose reused connection broke before an answer came, POST too. Replaying is decided here
+ * instead; only its answer to a 417, the same request without Expect, is let through. */
+static bool may_send(struct xfer *x)
+{
+    bool first = x->attempts == 0 || x->resp->status == 417;
+    x->blocked |= !first;
+    return first;
+}
+
+bool httpc_request_may_connect(struct xfer *x)
+{
+    if (!may_send(x))
+        return false;
+    x->opened = true;
+    return true;
+}
+
+static void watch_upload(struct xfer *x, CURL *easy)
+{
+    curl_socket_t fd = CURL_SOCKET_BAD;
+    curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd);
+    x->sock = httpc_sock(x->peer->h, fd);
+    if (x->sock != NULL)
+        x->sock->upload = x;
+}
+
+void httpc_unwatch_upload(struct xfer *x)
+{
+    if (x->sock != NULL)
+        x->sock->upload = NULL;
+    x->sock = NULL;
+}
+
+static int on_before_send(void *arg, char *peer_ip, char *local_ip, int peer_port, int local_port)
+{
+    struct transfer *t = arg;
+    struct xfer *x = t->x;
+    (void)peer_ip, (void)local_ip, (void)peer_port, (void)local_port;
+    t->peer->alias.resolved = true;
+    if (!may_send(x))
+        return CURL_PREREQFUNC_ABORT;
+    x->cut = false;
+    x->resp->reused = !x->opened;
+    if (++x->attempts == 1 && x->opened)
+        t->h->stats.connects++;
+    if (httpc_has_body(x->req))
+        watch_upload(x, t->easy);
+    return CURL_PREREQFUNC_OK;
+}
+
+void httpc_request_last_words(struct sock *s)
+{
+    struct xfer *x = s->upload;
+    httpc_unwatch_upload(x);
+    if (strcmp(x->peer->origin->url.scheme, "http") != 0)
+        return; /* what is left is ciphertext */
+    buf_init(&x->raw, RAW_MAX);
+    while (buf_reserve(&x->raw, 4096) == ERR_OK) {
+        ssize_t n = recv(s->io.fd, x->raw.data + x->raw.len, 4096, MSG_DONTWAIT);
+        if (n <= 0)
+            return;
+        x->raw.len += (size_t)n;
+    }
+}
+
+void httpc_callbacks_set(struct request_handle *hd)
+{
+    struct transfer *t = &hd->t;
+    CURL *e = t->easy;
+    curl_easy_setopt(e, CURLOPT_ERRORBUFFER, hd->error);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, t);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(e, CURLOPT_READFUNCTION, on_body_wanted);
+    curl_easy_setopt(e, CURLOPT_READDATA, t);
+    curl_easy_setopt(e, CURLOPT_SEEKFUNCTION, on_body_rewind);
+    curl_easy_setopt(e, CURLOPT_SEEKDATA, t);
+    curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_before_send);
+    curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
+}

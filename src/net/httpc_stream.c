@@ -1,0 +1,287 @@
+/* Event streams: one easy handle and one fresh connection each, in a multi of their own, because libcurl looks at every
+ * connection to a host before it reuses one: 5,000 streams in the requests' multi would cost a request 50 times its
+ * price (measured.md 3). BUFFERSIZE is libcurl's minimum. */
+#include "net/httpc_xfer.h"
+
+#include <string.h>
+
+enum { STREAM_BUFFER = 1024, ERROR_BODY_MAX = 4096, RETRY_AFTER_MAX = 64 };
+
+struct httpc_stream {
+    struct transfer t;
+    struct httpc_stream *next, **at;
+    struct task task; /* start, then remove */
+    struct timer idle;
+    int64_t idle_us;
+    struct mono last_byte;
+    const struct httpc_stream_ops *ops; /* NULL: closed by its owner, no further callback */
+    void *arg;
+    int status; /* 0 until the head is complete */
+    enum err err;
+    struct buf error_body, retry_after;
+    struct curl_slist *resolve;
+    struct header_set *headers;
+    char **own; /* copies: the request's headers */
+    size_t n_own;
+    char *target;
+    struct curl_slist *nodes;
+};
+
+static bool good(const struct httpc_stream *s)
+{
+    return s->status >= 200 && s->status < 300;
+}
+
+/* ---- callbacks ---- */
+
+static void keep_retry_after(struct httpc_stream *s, struct sv line)
+{
+    static const char name[] = "retry-after:";
+    if (line.n < sizeof name || !sv_ieq((struct sv){line.p, sizeof name - 1}, sv_of(name)))
+        return;
+    struct sv value = sv_trim((struct sv){line.p + sizeof name - 1, line.n - (sizeof name - 1)});
+    buf_reset(&s->retry_after);
+    if (buf_append(&s->retry_after, value.p, value.n) != ERR_OK)
+        LOGD("httpc", "an endless Retry-After is ignored");
+}
+
+static size_t on_header(char *p, size_t size, size_t n, void *arg)
+{
+    struct httpc_stream *s = arg;
+    n *= size;
+    s->last_byte = loop_now(s->t.h->loop);
+    if (s->ops == NULL)
+        return 0;
+    keep_retry_after(s, (struct sv){p, n});
+    if (n > 2 || s->status != 0)
+        return n;
+    long status = 0;
+    curl_easy_getinfo(s->t.easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200)
+        return n;
+    s->status = (int)status;
+    if (s->ops->on_open != NULL)
+        s->ops->on_open(s->arg, s->status);
+    return s->ops != NULL ? n : 0;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct httpc_stream *s = arg;
+    n *= size;
+    s->last_byte = loop_now(s->t.h->loop);
+    if (s->ops == NULL)
+        return 0;
+    if (!good(s)) {
+        size_t room = s->error_body.max - s->error_body.len;
+        return buf_append(&s->error_body, p, n < room ? n : room) == ERR_OK ? n : 0;
+    }
+    if (!s->ops->on_data(s->arg, p, n)) {
+        s->err = ERR_CANCELLED;
+        return 0;
+    }
+    return s->ops != NULL ? n : 0;
+}
+
+/* ---- the end ---- */
+
+static void stream_free(struct httpc_stream *s)
+{
+    struct httpc *h = s->t.h;
+    loop_timer_stop(&s->idle);
+    httpc_untask(h, &s->task);
+    if (s->t.easy != NULL) {
+        curl_multi_remove_handle(h->streams_multi->curl, s->t.easy);
+        curl_easy_cleanup(s->t.easy);
+    }
+    *s->at = s->next;
+    if (s->next != NULL)
+        s->next->at = s->at;
+    h->stats.streams--;
+    curl_slist_free_all(s->resolve);
+    httpc_headers_release(&s->headers);
+    buf_done(&s->error_body);
+    buf_done(&s->retry_after);
+    for (size_t i = 0; i < s->n_own; i++)
+        mem_free(s->own[i]);
+    mem_free(s->own);
+    mem_free(s->target);
+    mem_free(s->nodes);
+    mem_free(s);
+}
+
+/* The last callback, after libcurl has let go: the owner may open the next stream in it. */
+static void stream_end(struct httpc_stream *s, enum err err)
+{
+    const struct httpc_stream_ops *ops = s->ops;
+    curl_multi_remove_handle(s->t.multi->curl, s->t.easy);
+    s->ops = NULL;
+    struct sv retry_after = {s->retry_after.data, s->retry_after.len};
+    if (ops != NULL && ops->on_close != NULL)
+        ops->on_close(s->arg, err, s->status, &s->error_body, retry_after);
+    stream_free(s);
+}
+
+void httpc_stream_finished(struct transfer *t, CURLcode rc)
+{
+    struct httpc_stream *s = t->stream;
+    if (s->ops == NULL)
+        stream_free(s);
+    else if (s->err != ERR_OK)
+        stream_end(s, s->err);
+    else if (s->status != 0 && !good(s))
+        stream_end(s, ERR_OK); /* the refusal is what counts, whole or cut */
+    else if (rc == CURLE_OK || rc == CURLE_PARTIAL_FILE)
+        stream_end(s, ERR_CLOSED);
+    else
+        stream_end(s, httpc_explain(t, rc, NULL, NULL));
+}
+
+static void on_idle(struct timer *t)
+{
+    struct httpc_stream *s = container_of(t, struct httpc_stream, idle);
+    struct mono dead = mono_add(s->last_byte, s->idle_us);
+    if (mono_before(mono_now(), dead))
+        loop_timer_set(s->t.h->loop, t, dead);
+    else
+        stream_end(s, ERR_TIMEOUT);
+}
+
+static void on_remove(struct task *t)
+{
+    stream_free(container_of(t, struct httpc_stream, task));
+}
+
+static void close_quietly(struct httpc_stream *s)
+{
+    s->ops = NULL;
+    s->task.fn = on_remove;
+    loop_timer_stop(&s->idle);
+    httpc_task(s->t.h, &s->task);
+}
+
+void httpc_stream_close(struct httpc_stream **sp)
+{
+    struct httpc_stream *s = *sp;
+    *sp = NULL;
+    if (s != NULL)
+        close_quietly(s);
+}
+
+/* The peer goes: its streams live on without it until libcurl can be entered to remove them. */
+void httpc_stream_close_all(struct httpc *h, const struct httpc_peer *of)
+{
+    for (struct httpc_stream *s = h->streams; s != NULL; s = s->next)
+        if (s->t.peer == of) {
+            close_quietly(s);
+            s->t.peer = NULL;
+        }
+}
+
+void httpc_stream_free_all(struct httpc *h)
+{
+    while (h->streams != NULL)
+        stream_free(h->streams);
+}
+
+/* ---- the start ---- */
+
+/* The name is known from now on: the list that introduced it is not needed any more. */
+void httpc_stream_connects(struct httpc_stream *s)
+{
+    s->t.peer->origin->stream_aliases[s->t.peer->first_addr].resolved = true;
+    if (s->resolve == NULL)
+        return;
+    curl_easy_setopt(s->t.easy, CURLOPT_RESOLVE, NULL);
+    curl_slist_free_all(s->resolve);
+    s->resolve = NULL;
+}
+
+static void set_up(struct httpc_stream *s)
+{
+    CURL *e = s->t.easy;
+    struct origin *o = s->t.peer->origin;
+    struct alias *alias = &o->stream_aliases[s->t.peer->first_addr];
+    curl_easy_setopt(e, CURLOPT_CURLU, o->parsed);
+    curl_easy_setopt(e, CURLOPT_REQUEST_TARGET, s->target);
+    curl_easy_setopt(e, CURLOPT_CONNECT_TO, &alias->list);
+    if (!alias->resolved) {
+        s->resolve = httpc_alias_resolve(alias, o, s->t.peer->first_addr);
+        curl_easy_setopt(e, CURLOPT_RESOLVE, s->resolve);
+    }
+    s->headers = s->t.peer->headers;
+    if (s->headers != NULL)
+        s->headers->refs++;
+    s->nodes = mem_realloc_array(NULL, s->n_own + (s->headers != NULL ? s->headers->n : 0) + 1, sizeof *s->nodes);
+    struct curl_slist *list = httpc_header_list(s->t.peer, (const char *const *)s->own, s->n_own, s->nodes);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, list);
+    curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
+    curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER);
+    curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(e, CURLOPT_HEADERDATA, s);
+    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(e, CURLOPT_WRITEDATA, s);
+}
+
+static void on_start(struct task *t)
+{
+    struct httpc_stream *s = container_of(t, struct httpc_stream, task);
+    s->last_byte = mono_now();
+    s->t.easy = httpc_easy_new(&s->t);
+    if (s->t.easy == NULL) {
+        stream_end(s, ERR_ENV);
+        return;
+    }
+    set_up(s);
+    if (s->idle_us > 0)
+        loop_timer_set(s->t.h->loop, &s->idle, mono_add(s->last_byte, s->idle_us));
+    s->t.h->stats.connects++;
+    curl_multi_add_handle(s->t.multi->curl, s->t.easy);
+}
+
+static void link_stream(struct httpc_stream *s)
+{
+    struct httpc *h = s->t.h;
+    s->at = &h->streams;
+    s->next = h->streams;
+    if (s->next != NULL)
+        s->next->at = &s->next;
+    h->streams = s;
+    h->stats.streams++;
+}
+
+enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, const char *path,
+                           const char *const *headers, int64_t idle_us, const struct httpc_stream_ops *ops, void *arg,
+                           struct errinfo *ei)
+{
+    struct http_req req = {.method = "GET", .path = path, .headers = headers};
+    enum err err = httpc_request_valid(&req, ei);
+    if (err != ERR_OK)
+        return err;
+    struct httpc_stream *s = mem_zalloc(sizeof *s);
+    s->t = (struct transfer){.h = p->h, .peer = p, .multi = p->h->streams_multi, .stream = s};
+    s->task.fn = on_start;
+    s->idle.fn = on_idle;
+    s->idle_us = idle_us;
+    s->ops = ops;
+    s->arg = arg;
+    buf_init(&s->error_body, ERROR_BODY_MAX);
+    buf_init(&s->retry_after, RETRY_AFTER_MAX);
+    s->target = mem_strdup(path);
+    if (*p->origin->url.path != '\0') {
+        size_t prefix = strlen(p->origin->url.path), n = strlen(path);
+        s->target = mem_realloc(s->target, prefix + n + 1);
+        memcpy(s->target, p->origin->url.path, prefix);
+        memcpy(s->target + prefix, path, n + 1);
+    }
+    while (headers != NULL && headers[s->n_own] != NULL)
+        s->n_own++;
+    s->own = mem_realloc_array(NULL, s->n_own + 1, sizeof *s->own);
+    for (size_t i = 0; i < s->n_own; i++)
+        s->own[i] = mem_strdup(headers[i]);
+    link_stream(s);
+    httpc_task(p->h, &s->task);
+    *out = s;
+    return ERR_OK;
+}
