@@ -91,9 +91,10 @@ enum err content_store_err(enum err e, struct errinfo *ei)
 {
     if (e == ERR_OK || e == ERR_NOTFOUND)
         return e;
+    enum err shown = e == ERR_CANCELLED ? ERR_TIMEOUT : ERR_STORE;
     if (ei)
-        ei->code = ERR_STORE;
-    return ERR_STORE;
+        ei->code = shown;
+    return shown;
 }
 
 /* ---- objects in pieces ---- */

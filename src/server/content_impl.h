@@ -57,6 +57,7 @@ MAY_YIELD enum err content_getting_end(struct content_getting *g, struct errinfo
 
 /* The connected bucket, or ERR_STORE. */
 enum err content_blob(struct server *s, struct blob **out, struct errinfo *ei) WARN_UNUSED;
-/* A failure of the store as one: whatever kept us from it is ERR_STORE, but ERR_NOTFOUND stays. */
+/* A failure of the store as one: whatever kept us from it is ERR_STORE, but ERR_NOTFOUND stays, and ERR_CANCELLED (the
+ * other side of the transfer was too slow for it) becomes ERR_TIMEOUT. */
 enum err content_store_err(enum err e, struct errinfo *ei);
 #endif

@@ -56,19 +56,12 @@ static enum err open_segment(struct content_reader *r, struct sv *piece, struct 
     return ERR_OK;
 }
 
-/* A get failed below us: says what the store said, not just that the pipe ended. */
-static enum err why_ended(struct content_reader *r, enum err e, struct errinfo *ei)
+/* The pipe ended before its time: says what the store said, not just that it ended. */
+static enum err why_ended(struct content_reader *r, struct errinfo *ei)
 {
-    if (!r->piped || e != ERR_STORE)
-        return e;
-    struct errinfo store;
     r->piped = false;
-    enum err why = content_getting_end(&r->getting, &store);
-    if (why == ERR_OK)
-        return ERR_WRONG; /* it was complete and yet too short */
-    if (ei)
-        *ei = store;
-    return why;
+    enum err e = content_getting_end(&r->getting, ei);
+    return e == ERR_OK ? err_set(ei, ERR_WRONG, "object %s is shorter than its file", r->key) : e;
 }
 
 static enum err fetch_small(struct content_reader *r, uint64_t offset, uint64_t length, struct errinfo *ei)
@@ -103,8 +96,8 @@ static enum err fetch(struct content_reader *r, unsigned char header[SEAL_HEADER
         r->piped = true;
     }
     if (e == ERR_OK && front)
-        e = why_ended(r, take_raw(r, header, SEAL_HEADER_LEN), ei);
-    return e;
+        e = take_raw(r, header, SEAL_HEADER_LEN);
+    return e == ERR_STORE && r->piped ? why_ended(r, ei) : e;
 }
 
 enum err content_open(struct server *s, const char *key, uint64_t size, uint64_t offset, uint64_t length,
@@ -147,7 +140,19 @@ enum err content_next(struct content_reader *r, struct sv *piece, struct errinfo
     *piece = (struct sv){"", 0};
     if (r->done == r->range.count)
         return ERR_OK;
-    return why_ended(r, open_segment(r, piece, ei), ei);
+    enum err e = open_segment(r, piece, ei);
+    if (e != ERR_STORE || !r->piped)
+        return e;
+    /* The store's answer broke off, perhaps because the client paused for so long that the store gave us up: once for
+     * each piece the rest is asked for anew. */
+    e = why_ended(r, ei);
+    if (e != ERR_STORE)
+        return e;
+    content_getting_start(&r->getting, r->server, r->key, r->range.sealed_offset + r->done * SEAL_SEALED_LEN,
+                          r->raw_left);
+    r->piped = true;
+    e = open_segment(r, piece, ei);
+    return e == ERR_STORE ? why_ended(r, ei) : e;
 }
 
 void content_close(struct content_reader **reader)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 static const struct route *const tables[] = {
-    routes_ops,   routes_upload, routes_bulk,    routes_storage,  routes_files,
-    routes_write, routes_lock,   routes_account, routes_subusers, routes_events,
+    routes_ops,   routes_account, routes_subusers, routes_storage, routes_events,   routes_files,
+    routes_write, routes_lock,    routes_upload,   routes_bulk,    routes_download,
 };
 
 /* One segment of the path against one of the pattern; a ":name" takes anything but nothing. */

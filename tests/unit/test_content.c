@@ -25,6 +25,7 @@ static struct {
     struct stored objects[16];
     size_t n;
     int64_t fail_after;  /* a put in pieces fails after so many bytes; -1: never */
+    int64_t break_after; /* the first get in pieces breaks off after so many bytes; -1: never */
     int64_t cut_to;      /* a get sees only so many bytes of an object; -1: all */
     bool down;           /* everything fails */
     unsigned puts, gets; /* calls in pieces so far */
@@ -53,7 +54,7 @@ static void store_clear(void)
 {
     while (store.n > 0)
         buf_done(&store.objects[--store.n].bytes);
-    store.fail_after = store.cut_to = -1;
+    store.fail_after = store.cut_to = store.break_after = -1;
     store.down = false;
     store.puts = store.gets = store.running = store.peak = 0;
 }
@@ -134,14 +135,14 @@ enum err blob_get(struct blob *b, const char *key, uint64_t offset, uint64_t len
 struct get_job {
     struct sv part;
     struct wpipe *dst;
-    enum err err;
+    enum err err, end;
 };
 
 static void get_in_thread(void *arg)
 {
     struct get_job *j = arg;
     j->err = wpipe_write_blocking(j->dst, j->part.p, j->part.n);
-    wpipe_close_write(j->dst, j->err);
+    wpipe_close_write(j->dst, j->err != ERR_OK ? j->err : j->end);
 }
 
 enum err blob_get_stream(struct blob *b, const char *key, uint64_t offset, uint64_t length, struct wpipe *dst,
@@ -155,7 +156,14 @@ enum err blob_get_stream(struct blob *b, const char *key, uint64_t offset, uint6
         return err_set(ei, o ? ERR_CONNECT : ERR_NOTFOUND, "the fake store failed");
     }
     struct get_job j = {.part = visible(o, offset, length), .dst = dst};
+    if (store.break_after >= 0) {
+        j.part.n = (size_t)store.break_after;
+        j.end = ERR_STORE;
+        store.break_after = -1;
+    }
     work_run(store.work, get_in_thread, &j);
+    if (j.end != ERR_OK)
+        return err_set(ei, j.end, "the fake store broke off");
     return j.err == ERR_OK ? ERR_OK : err_set(ei, ERR_CANCELLED, "the reader left");
 }
 
@@ -365,6 +373,25 @@ static void test_early_close(void **state)
     assert_settled();
 }
 
+/* An answer of the store that breaks off midway is taken up again where it ended. */
+static void test_broken_answer(void **state)
+{
+    (void)state;
+    static const int64_t after[] = {SEAL_SEALED_LEN, 3 * SEAL_SEALED_LEN + 777, 10 * SEAL_SEALED_LEN + 32};
+    struct client c = {.size = 20 * SEG + 5, .piece = SEG, .leaves_at = -1};
+    struct content_object o;
+    struct errinfo ei;
+    assert_int_equal(send(&c, (int64_t)c.size, UINT64_MAX, &o, &ei), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(after); i++) {
+        store.gets = 0;
+        store.break_after = after[i];
+        assert_reads(&o, 3 * SEG + 7, o.size - 3 * SEG - 7);
+        assert_int_equal(store.gets, 2);
+    }
+    content_keep(&server, &o);
+    assert_settled();
+}
+
 static const struct {
     const char *what;
     uint64_t size;
@@ -487,6 +514,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_straight_is_one_pass, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_ranges, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_early_close, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_broken_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_objects, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget_makes_wait, set_up, tear_down),
