@@ -29,7 +29,7 @@ void check_detail(struct check_result *r, const char *fmt, ...)
     buf_done(&shown);
 }
 
-static void set_summary(struct check_result *r, const char *fmt, va_list ap)
+PRINTF_LIKE(2, 0) static void set_summary(struct check_result *r, const char *fmt, va_list ap)
 {
     vsnprintf(r->summary, sizeof(r->summary), fmt, ap);
 }

@@ -140,8 +140,8 @@ static enum err parse_line(struct sse *s, struct sv line)
 
 static enum err end_line(struct sse *s, const char *p, size_t n)
 {
-    if (s->line.len == 0)
-        return parse_line(s, (struct sv){p, n});
+    if (s->line.len == 0) /* the same limit as for a line that came in pieces */
+        return n > s->line.max && p[0] != ':' ? ERR_LIMIT : parse_line(s, (struct sv){p, n});
     bool comment = s->line.data[0] == ':';
     enum err err = comment ? ERR_OK : buf_append(&s->line, p, n);
     if (err == ERR_OK && !comment)

@@ -86,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         struct parsed split = run((const char *)data, size, steps[i]);
-        MUST(split.state == whole.state && split.status == whole.status);
+        /* Which of several faults is told may depend on the split, that there is one may not. */
+        MUST(split.state == whole.state);
         if (whole.state == HEAD_DONE) {
             MUST(split.used == whole.used && same(&split.log, &whole.log));
             MUST(split.body_err == whole.body_err && split.body_end == whole.body_end);

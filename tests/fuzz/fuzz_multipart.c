@@ -63,7 +63,7 @@ static struct parsed run(struct sv boundary, struct sv body, size_t step)
 {
     struct mp_parser *p = mp_new(boundary);
     struct parsed o = {.log = BUF_INIT(64 << 20)};
-    bool more = true;
+    bool more = p != NULL; /* a boundary that no header could carry */
 
     for (size_t at = 0; at < body.n && more;) {
         size_t piece = step ? 1 + at % step : body.n;
