@@ -1,7 +1,564 @@
+/* The program: a table of commands and one way to run any of them. Whatever happens - a wrong argument, a dead server,
+ * a reader that leaves, Ctrl-C - ends in finish(): one sentence, one summary, the JSON that was asked for, one exit
+ * status. setlocale is never called: numbers are written and read with '.' everywhere. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/version.h"
-#include <stdio.h>
-int main(void)
+#include "checks/check.h"
+#include "drive/cmd.h"
+#include "net/httpc.h"
+#include "net/loop.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One line here and one below for each command. */
+extern const struct command cmd_seed;
+extern const struct command cmd_check;
+extern const struct command cmd_serve;
+
+static const struct command *const commands[] = {
+    &cmd_seed,
+    &cmd_check,
+    &cmd_serve,
+};
+
+static const struct opt common_opts[] = {
+    {"json", 0, "FILE", OPT_STR, offsetof(struct cmd_common, json_file), 0, 0, "write the result as JSON; - is stdout"},
+    {"csv", 0, "FILE", OPT_STR, offsetof(struct cmd_common, csv_file), 0, 0,
+     "write one line an operation as CSV; - is stdout"},
+    {"fail-on", 0, "COND", OPT_LIST, offsetof(struct cmd_common, fail_on), 0, 0,
+     "status 1 unless COND holds: 'save.p99<200ms', 'failed==0',\n"
+     "any number of the JSON by its path; may be repeated"},
+    {"seed", 0, "N", OPT_INT, offsetof(struct cmd_common, seed), 0, 9007199254740992.0,
+     "the same number plans the same work (default 1)"},
+    {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,
+     "allow a server that is not on this machine, by its exact name"},
+    {"cafile", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "trust the certificates of FILE"},
+    {"insecure", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, insecure), 0, 0, "accept any certificate"},
+    {"quiet", 'q', NULL, OPT_FLAG, offsetof(struct cmd_common, quiet), 0, 0,
+     "no progress and no reports; the summary stays"},
+    {"no-color", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, no_color), 0, 0,
+     "no colours (NO_COLOR in the environment does it too)"},
+    {"log-level", 0, "LEVEL", OPT_STR, offsetof(struct cmd_common, log_level), 0, 0, "error, warn, info or debug"},
+    {"trace", 0, "MODULES", OPT_STR, offsetof(struct cmd_common, trace), 0, 0,
+     "debug lines of these: httpc,-pg or all"},
+    {0},
+};
+
+static const char exit_text[] =
+    "exit status: 0 healthy, 1 a check, a threshold or an operation failed, 2 usage, 3 environment or\n"
+    "refused for safety, 4 a stop condition was met, 130 interrupted, 141 the reader of stdout left\n";
+
+struct output {
+    const char *file; /* NULL: not asked for; "-": stdout */
+    int fd;           /* -1: none open */
+};
+
+struct program {
+    const struct command *cmd;
+    struct cmd_common *common; /* the start of one block; conf follows it */
+    void *conf;
+    struct opt_table tables[2];
+    struct output json, csv;
+    struct result result;
+    struct target target;
+    struct cmd_ctx ctx;
+    struct loop *loop;
+    struct httpc *http;
+    struct io out_watch;
+    struct timer end_timer;
+    struct mono started; /* us 0: the command never began */
+    volatile int interrupts;
+};
+
+/* The only one: signal handlers of commands without a loop must find it. */
+static struct program program;
+
+/* ---- help ---- */
+
+static void print_overview(FILE *out)
 {
-    printf("drivesim %s\n", drivesim_version);
-    return 2;
+    fprintf(
+        out,
+        "drivesim %s: fills a throwaway drive server, runs desktop apps against it, proves that it kept its word\n\n"
+        "usage: sim COMMAND [arguments] [options]\n\ncommands:\n",
+        drivesim_version);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(out,
+            "\n'sim COMMAND --help' tells a command's arguments, options and examples; 'sim --version' the version\n"
+            "\nThe server is named by TMA_URL, its parts by DATABASE_URL, REDIS_URL and TMA_LOAD_S3_*: from the "
+            "environment,\n"
+            "then .env, then a stack of 'sim stack up' in this folder\n\n%s",
+            exit_text);
+}
+
+static void print_indented(FILE *out, const char *lines)
+{
+    struct sv rest = sv_of(lines), line;
+
+    while (sv_split(&rest, '\n', &line))
+        fprintf(out, "  " SV_FMT "\n", SV_ARG(line));
+}
+
+static void print_help(const struct command *cmd, FILE *out)
+{
+    const struct opt_table own = {cmd->pos, cmd->opts, 0}, common = {NULL, common_opts, 0};
+
+    fprintf(out, "usage: %s\n\n%s\n", cmd->usage, cmd->summary);
+    if ((cmd->pos && cmd->pos->name) || (cmd->opts && cmd->opts->name)) {
+        fputc('\n', out);
+        opt_print_help(out, &own, 1);
+    }
+    fprintf(out, "\noptions of every command:\n");
+    opt_print_help(out, &common, 1);
+    if (cmd->examples) {
+        fprintf(out, "\nexamples:\n");
+        print_indented(out, cmd->examples);
+    }
+    fprintf(out, "\n%s", exit_text);
+}
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+/* One sentence on stderr, whoever wrote its words. */
+static void complain(const char *command, const char *sentence)
+{
+    struct buf line = BUF_INIT(4096);
+    enum err err = buf_appendf(&line, command ? "sim %s: " : "sim: ", command);
+
+    if (!err && !str_escape(&line, sv_of(sentence), 1000)) {
+        log_redact(line.data);
+        fprintf(stderr, "%s\n", line.data);
+    }
+    buf_done(&line);
+}
+
+static int unknown_command(const char *name)
+{
+    struct buf text = BUF_INIT(1024);
+    const char *near = NULL;
+    size_t best = 3;
+    enum err err = buf_append_str(&text, "there is no command '");
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (opt_distance(name, commands[i]->name) < best) {
+            best = opt_distance(name, commands[i]->name);
+            near = commands[i]->name;
+        }
+    if (!err)
+        err = str_escape(&text, sv_of(name), 60);
+    if (!err)
+        err = near ? buf_appendf(&text, "'; did you mean '%s'", near)
+                   : buf_append_str(&text, "'; 'sim --help' lists them");
+    if (!err)
+        complain(NULL, buf_cstr(&text));
+    buf_done(&text);
+    return err_exit_status(ERR_USAGE);
+}
+
+/* ---- output files ---- */
+
+/* Opened before the work: a run of an hour must not end in "no such folder". An empty file says that no result came. */
+static enum err output_open(struct output *o, const char *file, struct errinfo *ei)
+{
+    o->file = file;
+    if (!file || strcmp(file, "-") == 0)
+        return ERR_OK;
+    o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return o->fd < 0 ? err_sys(ei, ERR_USAGE, "cannot write %s", file) : ERR_OK;
+}
+
+static enum err write_all(int fd, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t done = write(fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return ERR_IO;
+        p += done;
+        n -= (size_t)done;
+    }
+    return ERR_OK;
+}
+
+static enum err output_write(struct output *o, enum err (*render)(const struct result *, struct buf *),
+                             const struct result *r, struct errinfo *ei)
+{
+    struct buf text = BUF_INIT(256u << 20);
+    enum err err;
+
+    if (!o->file || (o->fd < 0 && strcmp(o->file, "-") != 0))
+        return ERR_OK;
+    err = render(r, &text);
+    if (err)
+        err_set(ei, err, "the result is too large for %s", o->file);
+    else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, text.data, text.len))
+        err = err_sys(ei, ERR_IO, "cannot write %s", o->file);
+    if (o->fd >= 0 && close(o->fd) && !err)
+        err = err_sys(ei, ERR_IO, "cannot write %s", o->file);
+    o->fd = -1;
+    buf_done(&text);
+    return err;
+}
+
+/* ---- the end ---- */
+
+/* A pipe or socket whose reader has gone shows POLLERR without anything being written. */
+static bool stdout_reader_gone(void)
+{
+    struct pollfd p = {.fd = STDOUT_FILENO};
+
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+static int finish(struct program *p)
+{
+    struct result *r = &p->result;
+    struct errinfo ei = {0};
+
+    if (p->started.us && !r->seconds_us)
+        r->seconds_us = mono_diff(mono_now(), p->started);
+    if (p->interrupts && !r->reader_gone)
+        r->interrupted = true;
+    r->reader_gone = r->reader_gone || stdout_reader_gone();
+    result_judge(r);
+    if (p->started.us)
+        result_print(r, p->ctx.out, p->ctx.color);
+    if (r->err && r->err != ERR_INTERRUPTED && !(r->interrupted && r->err == ERR_CANCELLED))
+        complain(p->cmd->name, r->why.code == r->err ? err_message(&r->why) : err_text(r->err));
+    fflush(stdout);
+    if (ferror(stdout) && !r->reader_gone)
+        r->reader_gone = stdout_reader_gone();
+    if (!output_write(&p->json, result_json, r, &ei) && !output_write(&p->csv, result_csv, r, &ei) && ferror(stdout) &&
+        !r->reader_gone)
+        err_set(&ei, ERR_IO, "cannot write to stdout");
+    if (ei.code)
+        complain(p->cmd->name, err_message(&ei));
+    int status = result_exit_status(r);
+    return status || !ei.code ? status : err_exit_status(ei.code);
+}
+
+static void release(struct program *p)
+{
+    loop_timer_stop(&p->end_timer);
+    loop_io_remove(&p->out_watch);
+    if (p->http)
+        httpc_free(&p->http);
+    if (p->loop)
+        loop_free(&p->loop);
+    target_done(&p->target);
+    result_done(&p->result);
+    opt_done(p->tables, ARRAY_LEN(p->tables), p->common);
+    mem_free(p->common);
+}
+
+/* ---- interruption ---- */
+
+/* The command did not come back: its coroutines wait for something that will not happen, so there is nothing to unwind.
+ * What it left in the result is still told. */
+static void end_now(struct timer *t)
+{
+    (void)t;
+    program.result.err = ERR_INTERRUPTED;
+    _exit(finish(&program));
+}
+
+static void interrupt(struct program *p)
+{
+    bool second = ++p->interrupts > 1 || !p->ctx.on_interrupt;
+
+    if (p->ctx.on_interrupt)
+        p->ctx.on_interrupt(p->ctx.on_interrupt_arg);
+    if (!second)
+        return;
+    httpc_cancel(p->http, NULL);
+    loop_timer_set(p->loop, &p->end_timer, mono_add(mono_now(), US_PER_S));
+}
+
+static void on_signal(void *arg, int signo)
+{
+    struct program *p = arg;
+
+    if (p->interrupts > 1)
+        end_now(NULL);
+    if (!p->interrupts && p->ctx.on_interrupt)
+        complain(p->cmd->name, signo == SIGINT ? "interrupted: finishing what runs; once more ends at once"
+                                               : "asked to end: finishing what runs; once more ends at once");
+    interrupt(p);
+}
+
+static void on_stdout(struct io *io, uint32_t events)
+{
+    if (!(events & (EPOLLERR | EPOLLHUP)))
+        return;
+    program.result.reader_gone = true;
+    loop_io_remove(io);
+    interrupt(&program);
+}
+
+/* Only pipes tell that their reader has gone; a file cannot be watched. */
+static enum err watch_stdout(struct program *p, struct errinfo *ei)
+{
+    struct stat st;
+
+    if (fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode))
+        return ERR_OK;
+    p->out_watch = (struct io){.fd = STDOUT_FILENO, .fn = on_stdout};
+    return loop_io_add(p->loop, &p->out_watch, 0, ei);
+}
+
+static enum err watch_signals(struct program *p, struct errinfo *ei)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction old;
+    enum err err = ERR_OK;
+
+    for (size_t i = 0; i < ARRAY_LEN(all) && !err; i++) {
+        bool nohup = all[i] == SIGHUP && sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+        if (!nohup)
+            err = loop_on_signal(p->loop, all[i], on_signal, p, ei);
+    }
+    return err;
+}
+
+/* Without a loop: the first signal is counted for the command to see, the second has its usual effect. */
+static void count_signal(int signo)
+{
+    program.interrupts++;
+    signal(signo, SIG_DFL);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction act = {.sa_handler = count_signal};
+
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+}
+
+/* ---- a command, from arguments to end ---- */
+
+static enum err apply_common(struct program *p, struct errinfo *ei)
+{
+    const struct cmd_common *c = p->common;
+    enum log_level level;
+    enum err err = ERR_OK;
+
+    if (c->log_level && !log_level_parse(c->log_level, &level))
+        return err_set(ei, ERR_USAGE, "--log-level takes error, warn, info or debug, not \"%s\"", c->log_level);
+    if (c->log_level)
+        log_set_level(level);
+    log_set_trace(c->trace);
+    p->result.seed = c->seed;
+    for (size_t i = 0; i < c->fail_on.n && !err; i++)
+        err = result_threshold(&p->result, c->fail_on.items[i], ei);
+    return err;
+}
+
+/* A command line that could not be read may still have asked for its result as JSON. */
+static void find_json_file(struct program *p, int argc, char **argv)
+{
+    for (int i = 1; i < argc && !p->common->json_file; i++) {
+        if (strncmp(argv[i], "--json=", 7) == 0)
+            p->common->json_file = argv[i] + 7;
+        else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
+            p->common->json_file = argv[i + 1];
+    }
+}
+
+static void choose_out(struct program *p)
+{
+    const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    bool taken = (p->json.file && !strcmp(p->json.file, "-")) || (p->csv.file && !strcmp(p->csv.file, "-"));
+
+    p->ctx.out = taken ? stderr : stdout;
+    p->ctx.tty = isatty(fileno(p->ctx.out));
+    p->ctx.color = p->ctx.tty && !p->common->no_color && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
+}
+
+/* True when help was asked for. */
+static enum err prepare(struct program *p, int argc, char **argv, bool *help, struct errinfo *ei)
+{
+    const struct command *cmd = p->cmd;
+    size_t conf_at = (sizeof *p->common + 15) & ~(size_t)15;
+    struct errinfo json_why = {0};
+
+    p->common = mem_zalloc(conf_at + cmd->conf_size);
+    p->conf = (char *)p->common + conf_at;
+    if (cmd->defaults)
+        memcpy(p->conf, cmd->defaults, cmd->conf_size);
+    p->common->seed = 1;
+    p->tables[0] = (struct opt_table){cmd->pos, cmd->opts, conf_at};
+    p->tables[1] = (struct opt_table){NULL, common_opts, 0};
+    enum err err = opt_parse(argc, argv, p->tables, ARRAY_LEN(p->tables), p->common, help, ei);
+    if (err)
+        find_json_file(p, argc, argv);
+    if (*help)
+        return ERR_OK;
+    enum err json_err = output_open(&p->json, p->common->json_file, &json_why);
+    choose_out(p);
+    if (!err && json_err)
+        err = err_set(ei, json_err, "%s", json_why.msg);
+    if (!err)
+        err = output_open(&p->csv, p->common->csv_file, ei);
+    choose_out(p);
+    return err ? err : apply_common(p, ei);
+}
+
+static enum err load_target(struct program *p, struct errinfo *ei)
+{
+    enum err err = target_load(&p->target, ei);
+
+    if (err)
+        return err;
+    p->target.insecure = p->common->insecure;
+    p->target.cafile = mem_strdup(p->common->cafile);
+    p->target.allow_host = mem_strdup(p->common->allow_host);
+    return p->cmd->flags & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;
+}
+
+static enum err start_loop(struct program *p, struct errinfo *ei)
+{
+    const struct httpc_conf conf = {.cafile = p->common->cafile, .insecure = p->common->insecure};
+    enum err err = loop_new(&p->loop, ei);
+
+    if (!err)
+        err = watch_signals(p, ei);
+    if (!err)
+        err = watch_stdout(p, ei);
+    if (!err)
+        err = httpc_new(&p->http, p->loop, &conf, ei);
+    p->ctx.loop = p->loop;
+    p->ctx.http = p->http;
+    return err;
+}
+
+static enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
+{
+    if (p->interrupts) {
+        fprintf(p->ctx.out, "checks: not run, since the command was interrupted; 'sim check' makes up for it\n");
+        return ERR_OK;
+    }
+    p->result.seconds_us = mono_diff(mono_now(), p->started);
+    return checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
+}
+
+static enum err execute(struct program *p, struct errinfo *ei)
+{
+    const struct command *cmd = p->cmd;
+    struct check_baseline since = {0};
+    enum err err = load_target(p, ei);
+
+    if (err)
+        return err;
+    if (cmd->flags & CMD_NO_LOOP)
+        catch_signals();
+    else
+        err = start_loop(p, ei);
+    if (!err && cmd->flags & CMD_NEEDS_URL) {
+        target_print(&p->target, p->ctx.out);
+        err = target_probe(&p->target, p->loop, p->http, ei);
+    }
+    if (err)
+        return err;
+    if (cmd->flags & CMD_THEN_CHECK)
+        check_baseline_take(&p->ctx, &since);
+    p->started = mono_now();
+    err = cmd->run(p->conf, &p->ctx, ei);
+    p->ctx.on_interrupt = NULL;
+    if (!err && cmd->flags & CMD_THEN_CHECK)
+        err = judge_afterwards(p, &since, ei);
+    return err;
+}
+
+static int run_command(const struct command *cmd, int argc, char **argv)
+{
+    struct program *p = &program;
+    struct errinfo ei = {0};
+    bool help = false;
+
+    *p = (struct program){.cmd = cmd, .json.fd = -1, .csv.fd = -1, .end_timer.fn = end_now};
+    result_init(&p->result, cmd->name);
+    p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
+    p->ctx = (struct cmd_ctx){.target = &p->target, .result = &p->result, .out = stdout, .interrupts = &p->interrupts};
+    enum err err = prepare(p, argc, argv, &help, &ei);
+    p->ctx.common = p->common;
+    if (help) {
+        print_help(cmd, stdout);
+        release(p);
+        return fflush(stdout) ? err_exit_status(ERR_IO) : 0;
+    }
+    bool misused = err == ERR_USAGE;
+    if (!err)
+        err = execute(p, &ei);
+    /* A violated check speaks for itself in the summary. */
+    if (err != ERR_CHECK || !p->result.n_checks) {
+        p->result.err = err;
+        p->result.why = ei;
+    }
+    int status = finish(p);
+    if (misused)
+        fprintf(stderr, "usage: %s\n'sim %s --help' tells more\n", cmd->usage, cmd->name);
+    release(p);
+    return status;
+}
+
+/* A file opened later must not become stdin, stdout or stderr. */
+static void hold_standard_fds(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+static bool is_word(const char *arg, const char *a, const char *b)
+{
+    return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_fds();
+    signal(SIGPIPE, SIG_IGN);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (argc < 2) {
+        print_overview(stderr);
+        return err_exit_status(ERR_USAGE);
+    }
+    if (is_word(argv[1], "--version", "-V")) {
+        printf("drivesim %s\n", drivesim_version);
+        return 0;
+    }
+    if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
+        const struct command *cmd = argc > 2 ? find_command(argv[2]) : NULL;
+        if (argc > 2 && !cmd)
+            return unknown_command(argv[2]);
+        if (cmd)
+            print_help(cmd, stdout);
+        else
+            print_overview(stdout);
+        return 0;
+    }
+    const struct command *cmd = find_command(argv[1]);
+    return cmd ? run_command(cmd, argc - 1, argv + 1) : unknown_command(argv[1]);
 }
