@@ -26,6 +26,7 @@ const char *api_cap_text(enum api_cap cap); /* "edit locks"; static */
 
 struct api_result {
     enum outcome outcome;
+    enum err err;           /* what the call returned: OK when an answer came */
     int status;             /* HTTP status, 0: none */
     char reason[200];       /* the server's sentence or the transport's, escaped and cut; "" when ok */
     char code[40];          /* "LOCKED", "VERSION_CONFLICT", … */

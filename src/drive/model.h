@@ -9,6 +9,7 @@
 #define DRIVE_OPS(X)                                                                                                   \
     X(SIGN_IN, "sign_in", "sign in", 0)                                                                                \
     X(FULL_PASS, "full_pass", "full pass", 0)                                                                          \
+    X(FIRST_LIST, "first_list", "first list", 0) /* within the first full pass: cold, so kept apart from "list" */      \
     X(LIST, "list", "list", 0)                                                                                         \
     X(CHANGES, "changes", "changes", 0)                                                                                \
     X(HEARTBEAT, "heartbeat", "heartbeat", 0)                                                                          \

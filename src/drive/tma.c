@@ -54,6 +54,7 @@ static void reason_escaped(struct api_result *r, const char *text)
 enum err tma_wrong(struct api_result *r, const char *what)
 {
     r->outcome = OUT_WRONG;
+    r->err = ERR_PARSE;
     snprintf(r->reason, sizeof r->reason, "%s", what);
     return ERR_PARSE;
 }
@@ -105,6 +106,7 @@ static void take_cookie(void *arg, struct sv header)
 static void verdict(struct api *a, const struct tma_call *c, enum err err, const struct http_resp *resp,
                     const struct errinfo *ei, struct api_result *r)
 {
+    r->err = err;
     r->status = resp->status;
     r->sent = resp->sent;
     r->done = resp->done;

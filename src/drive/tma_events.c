@@ -98,6 +98,7 @@ static void close_result(enum err err, int status, const struct buf *body, struc
             snprintf(r->code, sizeof r->code, "%s", API_CODE_ABSENT);
         return;
     }
+    r->err = err ? err : ERR_CLOSED;
     r->outcome = err == ERR_TIMEOUT ? OUT_TIMEOUT : err == ERR_CANCELLED ? OUT_UNFINISHED : OUT_TRANSPORT;
     snprintf(r->reason, sizeof r->reason, "%s", err ? err_text(err) : "the server closed the stream");
 }

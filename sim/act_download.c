@@ -1,0 +1,103 @@
+#include "sim/actions.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A body that is judged while it comes, by what its own header says it is. */
+struct reading {
+    const char *ext;
+    unsigned char head[CONTENT_HEAD_MAX];
+    size_t head_n;
+    uint64_t got;
+    bool identified;
+    struct content_check check;
+};
+
+static int on_body(void *arg, const char *p, size_t n)
+{
+    struct reading *rd = arg;
+    rd->got += n;
+    if (rd->identified)
+        return content_check_feed(&rd->check, p, n) ? 0 : 1;
+    size_t take = sizeof(rd->head) - rd->head_n < n ? sizeof(rd->head) - rd->head_n : n;
+    memcpy(rd->head + rd->head_n, p, take);
+    rd->head_n += take;
+    struct content c;
+    struct sv head = {(const char *)rd->head, rd->head_n};
+    if (!content_identify(head, rd->ext, &c))
+        return rd->head_n == sizeof(rd->head); /* not ours: no use in reading on */
+    rd->identified = true;
+    content_check_init(&rd->check, &c, 0);
+    return content_check_feed(&rd->check, rd->head, rd->head_n) && content_check_feed(&rd->check, p + take, n - take)
+               ? 0
+               : 1;
+}
+
+static void wrong(struct api_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void wrong(struct api_result *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
+    va_end(ap);
+    r->outcome = OUT_WRONG;
+}
+
+/* The verdict over the bytes; version: of what was read, "" when not told. */
+static void judge_body(const struct reading *rd, const struct picked *t, const char *version, struct api_result *r)
+{
+    if (r->outcome != OUT_OK && r->outcome != OUT_WRONG)
+        return;
+    if (rd->identified && rd->check.wrong)
+        wrong(r, "wrong byte at %" PRIu64 " of %" PRIu64, rd->check.wrong_at, rd->check.want.size);
+    else if (rd->identified && !content_check_complete(&rd->check))
+        wrong(r, "%" PRIu64 " bytes came of %" PRIu64, rd->got, rd->check.want.size);
+    else if (!rd->identified && rd->got >= content_head_len(rd->ext))
+        wrong(r, "the content is none that was ever written here");
+    else if (r->outcome == OUT_OK && t->size >= 0 && (uint64_t)t->size != rd->got && strcmp(version, t->version) == 0)
+        wrong(r, "%" PRIu64 " bytes came, %" PRId64 " are listed for this version", rd->got, t->size);
+}
+
+static void note_read(struct action *x, const struct picked *t, const struct reading *rd, const char *version,
+                      const struct api_result *r)
+{
+    struct ledger_record rec = {.op = OP_DOWNLOAD, .outcome = (uint8_t)r->outcome, .status = (uint16_t)r->status};
+    if (!x->app->w->ledger || r->outcome != OUT_OK)
+        return;
+    action_text(rec.file_id, sizeof(rec.file_id), t->id);
+    action_text(rec.version_before, sizeof(rec.version_before), t->version);
+    action_text(rec.version_after, sizeof(rec.version_after), version);
+    rec.size = rd->got;
+    if (rd->identified) {
+        rec.content_key = rd->check.want.key;
+        rec.revision = rd->check.want.revision;
+        rec.parent_revision = rd->check.want.parent_revision;
+    }
+    action_stamp(x, &rec, LEDGER_NOTE);
+    ledger_append(x->app->w->ledger, &rec);
+}
+
+void action_download(struct action *x)
+{
+    struct app *a = x->app;
+    struct picked t;
+    struct api_result r;
+    struct reading rd;
+    char version[DRIVE_ID_MAX + 1];
+    if (!action_pick_file(x, x->plan->pick, &t)) {
+        action_nothing_to_do(x);
+        return;
+    }
+    struct call c = CALL(a, CAUSE_ACTION);
+    do {
+        memset(&rd, 0, sizeof(rd));
+        rd.ext = action_extension(x, t.name);
+        version[0] = '\0';
+        api_download(a->api, t.id, 0, 0, on_body, &rd, version, sizeof(version), &r);
+    } while (call_again(&c, &r));
+    judge_body(&rd, &t, version, &r);
+    note_read(x, &t, &rd, version, &r);
+    action_finish(x, &c, OP_DOWNLOAD, &r, &t);
+}

@@ -1,0 +1,312 @@
+/* `sim run`: desktop apps against the server. Everything that can be known before the start is: the plan against the
+ * logins and budgets there are, the open files, the folder for the ledger. */
+#include "base/mem.h"
+#include "drive/cmd.h"
+#include "sim/app.h"
+#include "sim/logins.h"
+#include "sim/phase.h"
+#include "sim/plan.h"
+#include "sim/rundir.h"
+
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARRIVE_PER_S_LEAST 25
+#define ARRIVE_WITHIN_S    20
+
+struct run_conf {
+    int64_t apps, open_folders, window_us, grace_us, report_us, timeout_us;
+    double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
+    const char *mix_file, *run_dir;
+    bool no_ledger, spread_addresses;
+};
+struct run {
+    const struct run_conf *conf;
+    struct cmd_ctx *ctx;
+    struct worker worker;
+    struct report report;
+    struct rundir dir;
+    struct plan plan;
+    uint32_t *actions; /* of each app */
+    uint64_t n_actions, fingerprint;
+    double arrive_per_s;
+};
+
+static const struct opt_pos pos[] = {
+    {"apps", OPT_INT, offsetof(struct run_conf, apps), 1, 100000, false, "how many desktop apps"},
+    {"folders", OPT_INT, offsetof(struct run_conf, open_folders), 1, 1000000, false, "folders that each keeps open"},
+    {"actions/min", OPT_NUM, offsetof(struct run_conf, per_minute), 0, 60000, false, "actions a minute of each app"},
+    {"seconds", OPT_DURATION, offsetof(struct run_conf, window_us), 1e6, 1e13, false, "length of the measured window"},
+    {0},
+};
+static const struct opt opts[] = {
+    {"mix", 0, "FILE", OPT_STR, offsetof(struct run_conf, mix_file), 0, 0,
+     "weights of the actions, a line each: 'download 55'"},
+    {"arrive", 0, "N", OPT_NUM, offsetof(struct run_conf, arrive_per_s), 0.001, 100000,
+     "apps started a second, evenly spaced\n(default 25, or as many as are up within 20 s)"},
+    {"grace", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, grace_us), 0, 3.6e9,
+     "how long the end waits for what still runs\n(default 15 s)"},
+    {"report-every", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, report_us), 1e5, 3.6e9,
+     "time between two reports (default 15 s)"},
+    {"timeout", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, timeout_us), 1e5, 3.6e9,
+     "of one request; transfers get as much again\nfor each 4 MiB (default 60 s)"},
+    {"run-dir", 0, "DIR", OPT_STR, offsetof(struct run_conf, run_dir), 0, 0,
+     "where ledger and settings go\n(default runs/TIME-SEED)"},
+    {"no-ledger", 0, NULL, OPT_FLAG, offsetof(struct run_conf, no_ledger), 0, 0,
+     "keep none: acknowledged writes are then not checked"},
+    {"spread-addresses", 0, NULL, OPT_FLAG, offsetof(struct run_conf, spread_addresses), 0, 0,
+     "a loopback address for each app, for servers that\ncount requests by address"},
+    {0},
+};
+static const struct run_conf defaults = {
+    .grace_us = 15 * US_PER_S, .report_us = 15 * US_PER_S, .timeout_us = 60 * US_PER_S};
+
+static void on_interrupt(void *arg)
+{
+    struct run *run = arg;
+    if (*run->ctx->interrupts < 2) {
+        worker_set_phase(&run->worker, PHASE_DRAIN);
+        return;
+    }
+    worker_set_phase(&run->worker, PHASE_CUT);
+    meter_next_interval(&run->worker.meter);
+    report_result(&run->report);
+}
+
+/* ---- before the start ---- */
+
+static void print_setup(const struct run *run, int64_t took_us)
+{
+    const struct worker *w = &run->worker;
+    uint64_t folders = 0;
+    char n[32], t[32], r[32];
+    for (uint32_t a = 0; a < w->n_accounts; a++)
+        folders += folders_count(w->accounts[a].folders);
+    fprintf(run->ctx->out,
+            "set-up: %u logins of %u account%s signed in, %s folders read in %s (%s requests, not counted "
+            "below)\n",
+            w->n_logins, w->n_accounts, w->n_accounts == 1 ? "" : "s", str_thousands(n, sizeof(n), folders),
+            str_duration(t, sizeof(t), took_us), str_thousands(r, sizeof(r), w->setup_requests));
+}
+
+static void print_plan(const struct run *run, uint64_t files_limit)
+{
+    const struct run_conf *c = run->conf;
+    const struct worker *w = &run->worker;
+    FILE *out = run->ctx->out;
+    char line[200], a[32], b[32], s[32];
+    str_format(line, sizeof(line), "%" PRId64 " apps on %u logins, %u open folders each, %g actions/min each, %s",
+               c->apps, w->n_logins, run->plan.open_folders, c->per_minute, str_duration(s, sizeof(s), c->window_us));
+    fprintf(out, "run: %s\n", line);
+    if (run->plan.open_folders < c->open_folders)
+        fprintf(out, "     the tree has fewer folders than the %" PRId64 " asked for: each app opens all of them\n",
+                c->open_folders);
+    fprintf(out, "plan: seed %" PRIu64 " (%08x), %s actions, about %s requests;\n", w->conf.seed,
+            (unsigned)(run->fingerprint >> 32), str_thousands(a, sizeof(a), run->n_actions),
+            str_thousands(b, sizeof(b), (uint64_t)run->plan.whole));
+    str_format(line, sizeof(line), "the busiest login %.0f of %d in 15 min; %" PRIu64 " open files of %" PRIu64,
+               run->plan.login_15min, DRIVE_REQUESTS_PER_15MIN, plan_files_needed((unsigned)c->apps, w->n_logins),
+               files_limit);
+    fprintf(out, "      %s\n", line);
+    str_format(line, sizeof(line), "arriving at %g apps/s (%.1f s), then the first full pass; the end waits at most %s",
+               run->arrive_per_s, (double)c->apps / run->arrive_per_s, str_duration(s, sizeof(s), c->grace_us));
+    fprintf(out, "      %s\n", line);
+    if (run->dir.path[0])
+        fprintf(out, "      run folder %s\n", run->dir.path);
+    if (worker_fallbacks(w, line, sizeof(line))[0])
+        fprintf(out, "      this server has %s\n", line);
+    fflush(out);
+}
+
+static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo *ei)
+{
+    const struct run_conf *c = run->conf;
+    struct worker *w = &run->worker;
+    uint64_t folders = 0;
+    uint32_t accounts = 0, most = 0;
+    for (uint32_t a = 0; a < w->n_accounts; a++) {
+        uint32_t n = folders_count(w->accounts[a].folders);
+        accounts += w->accounts[a].n_logins > 0;
+        folders += n;
+        most = n > most ? n : most;
+    }
+    run->plan = (struct plan){.apps = (unsigned)c->apps,
+                              .open_folders = (unsigned)(c->open_folders < most ? c->open_folders : most),
+                              .per_minute = c->per_minute,
+                              .window_us = c->window_us,
+                              .accounts = accounts,
+                              .logins = w->n_logins,
+                              .tree_folders = (unsigned)(folders / accounts),
+                              .mix = &w->mix,
+                              .locks = w->caps & API_CAP_LOCKS,
+                              .feed = w->caps & API_CAP_FEED,
+                              .events = w->caps & API_CAP_EVENTS,
+                              .login_budget = !c->spread_addresses};
+    plan_estimate(&run->plan);
+    enum err e = plan_check(&run->plan, ei);
+    if (e == ERR_OK)
+        e = plan_open_files(run->plan.apps, w->n_logins, files_limit, ei);
+    if (e != ERR_OK)
+        return e;
+    run->actions = mem_zalloc((size_t)c->apps * sizeof(*run->actions));
+    run->n_actions = pace_total(w->conf.seed, run->plan.apps, c->per_minute, c->window_us);
+    pace_split(w->conf.seed, run->n_actions, run->plan.apps, run->actions);
+    run->fingerprint = pace_fingerprint(w->conf.seed, run->plan.apps, run->actions, c->window_us, &w->mix);
+    run->arrive_per_s = c->arrive_per_s > 0 ? c->arrive_per_s : (double)c->apps / ARRIVE_WITHIN_S;
+    if (!(c->arrive_per_s > 0) && run->arrive_per_s < ARRIVE_PER_S_LEAST)
+        run->arrive_per_s = ARRIVE_PER_S_LEAST;
+    return ERR_OK;
+}
+
+static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
+{
+    const struct run_conf *c = run->conf;
+    struct worker *w = &run->worker;
+    uint64_t files_limit = 0;
+    struct mono began = mono_now();
+    unsigned logins_least = (unsigned)((c->apps + DRIVE_STREAMS_PER_LOGIN - 1) / DRIVE_STREAMS_PER_LOGIN);
+    enum err e = plan_open_files((unsigned)c->apps, logins_least, NULL, ei);
+    if (e == ERR_OK && c->mix_file)
+        e = mix_load(&w->mix, c->mix_file, ei);
+    if (e == ERR_OK)
+        e = logins_discover(w, ei);
+    if (e == ERR_OK)
+        e = logins_read_trees(w, ei);
+    if (e != ERR_OK)
+        return e;
+    print_setup(run, mono_diff(mono_now(), began));
+    e = make_plan(run, &files_limit, ei);
+    if (e == ERR_OK && !c->no_ledger) {
+        e = rundir_create(&run->dir, w, c->run_dir, ei);
+        if (e == ERR_OK)
+            e = rundir_describe(&run->dir, run->n_actions, run->fingerprint, ei);
+    }
+    if (e != ERR_OK)
+        return e;
+    snprintf(run->ctx->result->run_dir, sizeof(run->ctx->result->run_dir), "%s", run->dir.path);
+    print_plan(run, files_limit);
+    return ERR_OK;
+}
+
+/* ---- the run and its result ---- */
+
+static enum err make_apps(struct run *run, struct errinfo *ei)
+{
+    struct worker *w = &run->worker;
+    enum err e = ERR_OK;
+    w->apps = mem_zalloc((size_t)run->conf->apps * sizeof(*w->apps));
+    while (e == ERR_OK && w->n_apps < run->conf->apps) {
+        e = app_init(&w->apps[w->n_apps], w, w->n_apps, ei);
+        w->n_apps += e == ERR_OK;
+    }
+    return e;
+}
+
+static void add_figures(const struct run *run, const struct phases *c)
+{
+    struct worker *w = (struct worker *)c->w;
+    struct result *r = run->ctx->result;
+    const struct tally *t = &w->meter.actions;
+    uint64_t not_started = 0;
+    double out_s = 0;
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        not_started += app_not_started(&w->apps[i]);
+    if (c->measured_us == 0)
+        not_started = run->n_actions;
+    for (unsigned i = 0; i < w->meter.n_outages && i < METER_OUTAGES; i++)
+        out_s += (double)w->meter.outages[i].us / 1e6;
+    const struct {
+        const char *section, *key;
+        double value;
+        int decimals;
+    } rows[] = {
+        {"window", "seconds", (double)c->measured_us / 1e6, 1},
+        {"window", "requests", (double)c->window_requests, 0},
+        {"window", "requests_per_s", c->measured_us ? (double)c->window_requests * 1e6 / (double)c->measured_us : 0, 1},
+        {"actions", "planned", (double)run->n_actions, 0},
+        {"actions", "done", (double)t->done, 0},
+        {"actions", "conflicts", (double)t->conflicts, 0},
+        {"actions", "failed", (double)t->failed, 0},
+        {"actions", "unfinished", (double)t->unfinished, 0},
+        {"actions", "nothing_to_act_on", (double)t->empty, 0},
+        {"actions", "not_started", (double)not_started, 0},
+        {"actions", "late", (double)t->late, 0},
+        {"setup", "requests", (double)w->setup_requests, 0},
+        {"outages", "count", (double)w->meter.n_outages, 0},
+        {"outages", "seconds", out_s, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        result_figure(r, rows[i].section, rows[i].key, rows[i].value, rows[i].decimals);
+    r->seconds_us = c->measured_us;
+}
+
+static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
+{
+    struct phases c = {.w = &run->worker,
+                       .report = &run->report,
+                       .actions = run->actions,
+                       .arrive_per_s = run->arrive_per_s,
+                       .report_us = run->conf->report_us,
+                       .grace_us = run->conf->grace_us};
+    malloc_trim(0); /* what the set-up freed must not hide what the apps take */
+    report_floor(&run->report);
+    enum err e = make_apps(run, ei);
+    if (e != ERR_OK)
+        return e;
+    phases_run(&c);
+    add_figures(run, &c);
+    return rundir_close(&run->dir, ei);
+}
+
+static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    struct run *run = mem_zalloc(sizeof(*run));
+    struct worker *w = &run->worker;
+    run->conf = conf;
+    run->ctx = ctx;
+    const struct worker_conf wc = {.apps = (unsigned)run->conf->apps,
+                                   .open_folders = (unsigned)run->conf->open_folders,
+                                   .per_minute = run->conf->per_minute,
+                                   .window_us = run->conf->window_us,
+                                   .timeout_us = run->conf->timeout_us,
+                                   .spread_addresses = run->conf->spread_addresses,
+                                   .seed = (uint64_t)ctx->common->seed};
+    worker_init(w, ctx, &wc);
+    report_init(&run->report, w, ctx->common->quiet ? NULL : ctx->out, ctx->color);
+    ctx->on_interrupt_arg = run;
+    ctx->on_interrupt = on_interrupt;
+    enum err e = prepare(run, ei);
+    if (e == ERR_OK)
+        e = carry_out(run, ei);
+    struct errinfo close_why;
+    if (w->ledger && rundir_close(&run->dir, &close_why) != ERR_OK && e == ERR_OK) {
+        e = close_why.code;
+        *ei = close_why;
+    }
+    ctx->on_interrupt = NULL;
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_done(&w->apps[i]);
+    mem_free(w->apps);
+    report_done(&run->report);
+    worker_done(w);
+    mem_free(run->actions);
+    mem_free(run);
+    return e;
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .summary = "simulate desktop apps, report every 15 s, then check what the server kept",
+    .usage = "sim run APPS FOLDERS ACTIONS/MIN SECONDS [options]",
+    .examples = "sim run 50 300 2 180\n"
+                "sim run 100 50 30 4min --fail-on 'save.p99<200ms' --json run.json\n"
+                "sim run 2000 10 0.2 120 --arrive 100",
+    .pos = pos,
+    .opts = opts,
+    .conf_size = sizeof(struct run_conf),
+    .defaults = &defaults,
+    .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .run = run_main,
+};

@@ -1,0 +1,258 @@
+#include "sim/logins.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "sim/pace.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SETUP_TIMEOUT_US (15 * US_PER_S)
+#define STREAM_RENEWALS  3 /* random streams of the set-up: see pace.c for the others */
+
+/* While the accounts are being found. */
+struct finding {
+    struct worker *w;
+    struct login *owners; /* of each account, signed in; moved out when one is put to use */
+    char ***emails;       /* of each account, the owner's first */
+    uint32_t *n_emails;
+    uint32_t next; /* login to be signed in */
+    struct rng rng;
+    struct errinfo *ei;
+    enum err err;
+    bool waited;
+};
+
+static enum err login_open(struct worker *w, struct login *l, const char *email, struct errinfo *ei)
+{
+    struct api_conf conf = {.base_url = w->ctx->target->url, .http = w->ctx->http, .timeout_us = SETUP_TIMEOUT_US};
+    *l = (struct login){.email = mem_strdup(email)};
+    sem_init_coro(&l->renewing, 1);
+    enum err e = api_new(&l->api, &conf, ei);
+    if (e != ERR_OK)
+        MEM_FREE(l->email);
+    return e;
+}
+
+static void login_close(struct login *l)
+{
+    api_free(&l->api);
+    MEM_FREE(l->email);
+}
+
+/* The limiter counts by address and e-mail: it is waited out, and said once. */
+static bool sign_in_again(struct worker *w, const struct api_result *r, unsigned tries, struct rng *rng, bool *told)
+{
+    if (r->outcome != OUT_THROTTLED || worker_draining(w))
+        return false;
+    int64_t wait = pace_throttle_wait_us(r->retry_after_us, tries, rng);
+    char text[32];
+    if (!*told)
+        LOGW("run", "sign-in limited: waiting %s", str_duration(text, sizeof(text), wait));
+    *told = true;
+    w->meter.interval.throttled++;
+    w->meter.interval.waited_us += wait;
+    return worker_sleep(w, wait, PHASE_DRAIN);
+}
+
+static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng *rng, bool *told, enum cause cause,
+                                  struct api_result *r)
+{
+    unsigned tries = 0;
+    enum err e;
+    do {
+        sem_take(w->loop, &w->sign_ins, 1);
+        e = api_sign_in(l->api, l->email, w->ctx->target->password, r);
+        sem_give(&w->sign_ins, 1);
+        meter_requests(&w->meter, cause, 1);
+        meter_reach(&w->meter, r);
+    } while (sign_in_again(w, r, tries++, rng, told));
+    return e;
+}
+
+/* ---- discovery ---- */
+
+static void add_email(struct finding *f, uint32_t account, const char *email)
+{
+    uint32_t n = f->n_emails[account]++;
+    f->emails[account] = mem_realloc_array(f->emails[account], n + 1, sizeof(char *));
+    f->emails[account][n] = mem_strdup(email);
+}
+
+static enum err no_sign_in(const struct login *l, enum err e, const struct api_result *r, struct errinfo *ei)
+{
+    if (e == ERR_CANCELLED || r->outcome == OUT_THROTTLED)
+        return err_set(ei, ERR_INTERRUPTED, "interrupted while signing in");
+    if (e != ERR_OK)
+        return err_set(ei, ERR_ENV, "cannot sign in as %s: %s", l->email, r->reason);
+    if (r->status == 401 || r->status == 404)
+        return err_set(ei, ERR_ENV,
+                       "%s cannot sign in (%s): fill the server first with sim seed, or set TMA_LOAD_PASSWORD as seed "
+                       "had it",
+                       l->email, r->reason);
+    return err_set(ei, ERR_ENV, "cannot sign in as %s: %d %s", l->email, r->status, r->reason);
+}
+
+/* Only accounts of the test domain that may do everything are used. */
+static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner, uint32_t account)
+{
+    struct arena *mem = arena_new(16 << 10);
+    struct api_users users;
+    struct api_result r;
+    uint32_t skipped = 0;
+    enum err e = api_sub_users(owner->api, mem, &users, &r);
+    f->w->setup_requests++;
+    if (e != ERR_OK || (r.outcome != OUT_OK && strcmp(r.code, API_CODE_ABSENT) != 0)) {
+        e = err_set(f->ei, e == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "cannot list the sub-users of %s: %s",
+                    owner->email, r.reason);
+        goto out;
+    }
+    for (size_t i = 0; i < users.n; i++) {
+        if (sv_ends(sv_of(users.items[i].email), SV(DRIVE_EMAIL_DOMAIN)) && users.items[i].perms == PERM_ALL)
+            add_email(f, account, users.items[i].email);
+        else
+            skipped++;
+    }
+    if (skipped)
+        LOGI("run", "%s: %u sub-users are left out, since they may not do everything", owner->email, skipped);
+out:
+    arena_free(&mem);
+    return e;
+}
+
+/* owner@load.test has to be there; the first owner that is not there ends the search. */
+static MAY_YIELD enum err find_accounts(struct finding *f)
+{
+    struct worker *w = f->w;
+    for (uint32_t k = 0;; k++) {
+        char email[64];
+        struct login owner;
+        struct api_result r;
+        if (k == 0)
+            snprintf(email, sizeof(email), "owner" DRIVE_EMAIL_DOMAIN);
+        else
+            snprintf(email, sizeof(email), "owner-%u" DRIVE_EMAIL_DOMAIN, k + 1);
+        enum err e = login_open(w, &owner, email, f->ei);
+        if (e != ERR_OK)
+            return e;
+        e = sign_in(w, &owner, &f->rng, &f->waited, CAUSE_SETUP, &r);
+        bool absent = e == ERR_OK && (r.status == 401 || r.status == 404) && k > 0;
+        if (e != ERR_OK || r.outcome != OUT_OK) {
+            e = absent ? ERR_OK : no_sign_in(&owner, e, &r, f->ei);
+            login_close(&owner);
+            return e;
+        }
+        meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
+        w->n_accounts = k + 1;
+        w->accounts = mem_realloc_array(w->accounts, k + 1, sizeof(*w->accounts));
+        w->accounts[k] = (struct account){.folders = folders_new()};
+        f->owners = mem_realloc_array(f->owners, k + 1, sizeof(*f->owners));
+        f->owners[k] = owner;
+        f->owners[k].generation = 1;
+        f->emails = mem_realloc_array(f->emails, k + 1, sizeof(*f->emails));
+        f->n_emails = mem_realloc_array(f->n_emails, k + 1, sizeof(*f->n_emails));
+        f->emails[k] = NULL;
+        f->n_emails[k] = 0;
+        add_email(f, k, email);
+        e = find_sub_users(f, &f->owners[k], k);
+        w->caps &= api_caps(owner.api);
+        if (e != ERR_OK)
+            return e;
+        w->logins_there += f->n_emails[k];
+    }
+}
+
+/* Takes logins from the accounts in turn, so that any number of them is spread evenly. */
+static enum err choose_logins(struct finding *f)
+{
+    struct worker *w = f->w;
+    uint32_t want = w->logins_there < w->conf.apps ? w->logins_there : w->conf.apps;
+    w->logins = mem_zalloc(want * sizeof(*w->logins));
+    for (uint32_t round = 0; w->n_logins < want; round++) {
+        for (uint32_t a = 0; a < w->n_accounts && w->n_logins < want; a++) {
+            if (round >= f->n_emails[a])
+                continue;
+            struct login *l = &w->logins[w->n_logins];
+            enum err e = ERR_OK;
+            if (round == 0) {
+                *l = f->owners[a];
+                f->owners[a] = (struct login){0};
+            } else if ((e = login_open(w, l, f->emails[a][round], f->ei)) != ERR_OK) {
+                return e;
+            }
+            l->account = &w->accounts[a];
+            l->account->n_logins++;
+            l->index = w->n_logins++;
+        }
+    }
+    return ERR_OK;
+}
+
+static void sign_in_lane(void *arg)
+{
+    struct finding *f = arg;
+    struct worker *w = f->w;
+    while (f->next < w->n_logins && f->err == ERR_OK && !worker_draining(w)) {
+        struct login *l = &w->logins[f->next++];
+        struct api_result r;
+        if (l->generation)
+            continue;
+        enum err e = sign_in(w, l, &f->rng, &f->waited, CAUSE_SETUP, &r);
+        if (e == ERR_OK && r.outcome == OUT_OK) {
+            l->generation = 1;
+            meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
+        } else if (f->err == ERR_OK) {
+            f->err = no_sign_in(l, e, &r, f->ei);
+        }
+    }
+}
+
+static void finding_done(struct finding *f)
+{
+    for (uint32_t a = 0; a < f->w->n_accounts; a++) {
+        if (f->owners[a].api)
+            login_close(&f->owners[a]);
+        for (uint32_t i = 0; i < f->n_emails[a]; i++)
+            mem_free(f->emails[a][i]);
+        mem_free(f->emails[a]);
+    }
+    mem_free(f->owners);
+    mem_free(f->emails);
+    mem_free(f->n_emails);
+}
+
+enum err logins_discover(struct worker *w, struct errinfo *ei)
+{
+    struct finding f = {.w = w, .ei = ei};
+    struct group lanes = {0};
+    rng_init(&f.rng, w->conf.seed, STREAM_RENEWALS);
+    enum err e = find_accounts(&f);
+    if (e == ERR_OK)
+        e = choose_logins(&f);
+    for (int i = 0; i < 4 && e == ERR_OK; i++)
+        group_spawn(w->loop, &lanes, sign_in_lane, &f);
+    group_wait(w->loop, &lanes);
+    if (e == ERR_OK)
+        e = f.err;
+    if (e == ERR_OK && worker_draining(w))
+        e = err_set(ei, ERR_INTERRUPTED, "interrupted while signing in");
+    finding_done(&f);
+    return e;
+}
+
+bool login_renew(struct worker *w, struct login *l, uint32_t seen)
+{
+    sem_take(w->loop, &l->renewing, 1);
+    bool ok = l->generation != seen;
+    if (!ok && !worker_draining(w)) {
+        struct api_result r;
+        struct rng rng;
+        bool told = false;
+        rng_init(&rng, w->conf.seed ^ seen, STREAM_RENEWALS + (uint64_t)l->index);
+        enum err e = sign_in(w, l, &rng, &told, CAUSE_RECONNECT, &r);
+        meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
+        ok = e == ERR_OK && r.outcome == OUT_OK;
+        l->generation += ok;
+    }
+    sem_give(&l->renewing, 1);
+    return ok;
+}

@@ -1,0 +1,168 @@
+/* The window begins when every app has listed its folders, so that neither arrivals nor cold listings enter its
+ * figures. A server that has stopped answering is not waited for: after a few seconds without any progress of the first
+ * passes the window counts from the last progress on, and a run of 5 s against a dead server ends after 5 s and the
+ * grace. */
+#include "sim/phase.h"
+#include "sim/app.h"
+
+#include <stdio.h>
+
+#define STALL_US (5 * US_PER_S)
+
+static struct mono earlier(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? a : b;
+}
+
+static bool passed(struct mono at)
+{
+    return !mono_before(mono_now(), at);
+}
+
+static bool stopping(const struct phases *c)
+{
+    return worker_draining(c->w);
+}
+
+static int64_t whole_seconds(int64_t us)
+{
+    return (us + US_PER_S / 2) / US_PER_S;
+}
+
+/* ---- arrival and first full pass ---- */
+
+static void report_arrival(struct phases *c, uint32_t started)
+{
+    char head[120];
+    if (!passed(c->next_report))
+        return;
+    snprintf(head, sizeof(head), "arriving: %u of %u apps started, %u have listed all their folders", started,
+             c->w->n_apps, c->w->listed);
+    report_interval(c->report, head);
+    c->next_report = mono_add(c->next_report, c->report_us);
+}
+
+static MAY_YIELD void arrive(struct phases *c)
+{
+    struct worker *w = c->w;
+    struct mono began = mono_now();
+    worker_set_phase(w, PHASE_ARRIVE);
+    for (uint32_t i = 0; i < w->n_apps && !stopping(c); i++) {
+        struct mono due = mono_add(began, (int64_t)(i / c->arrive_per_s * 1e6));
+        while (!passed(due) && !stopping(c)) {
+            done_wait_until(w->loop, &w->wake, earlier(due, c->next_report));
+            report_arrival(c, i);
+        }
+        if (!stopping(c))
+            app_start(&w->apps[i], due);
+    }
+    w->progress = mono_now();
+}
+
+static MAY_YIELD void warm_up(struct phases *c)
+{
+    struct worker *w = c->w;
+    while (w->listed < w->n_apps && !stopping(c)) {
+        struct mono stalled = mono_add(w->progress, STALL_US);
+        if (passed(stalled))
+            break;
+        done_wait_until(w->loop, &w->wake, earlier(stalled, c->next_report));
+        report_arrival(c, w->n_apps);
+    }
+    w->window = w->listed == w->n_apps ? mono_now() : w->progress;
+}
+
+/* ---- the window ---- */
+
+static void begin_window(struct phases *c)
+{
+    struct worker *w = c->w;
+    char head[120];
+    snprintf(head, sizeof(head), "arrived: %u of %u apps have listed all their folders; the measured window begins",
+             w->listed, w->n_apps);
+    report_interval(c->report, head);
+    worker_set_phase(w, PHASE_MEASURE);
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_begin(&w->apps[i], c->actions[i]);
+}
+
+static MAY_YIELD void measure(struct phases *c)
+{
+    struct worker *w = c->w;
+    struct mono end = mono_add(w->window, w->conf.window_us);
+    uint64_t requests_before = c->report->w->meter.total->requests;
+    c->next_report = mono_add(w->window, c->report_us);
+    while (!passed(end) && !stopping(c)) {
+        done_wait_until(w->loop, &w->wake, earlier(end, c->next_report));
+        if (!passed(c->next_report) || !mono_before(c->next_report, end) || stopping(c))
+            continue;
+        char head[80];
+        snprintf(head, sizeof(head), "%lld s of %lld s", (long long)whole_seconds(mono_diff(c->next_report, w->window)),
+                 (long long)whole_seconds(w->conf.window_us));
+        report_interval(c->report, head);
+        while (passed(c->next_report))
+            c->next_report = mono_add(c->next_report, c->report_us);
+    }
+    c->measured_us = mono_diff(earlier(mono_now(), end), w->window);
+    c->window_requests = w->meter.total->requests + w->meter.interval.requests - requests_before;
+}
+
+/* ---- the end ---- */
+
+static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum phase but)
+{
+    while (c->w->lanes > 0 && c->w->phase < but && !passed(until))
+        done_wait_until(c->w->loop, &c->w->wake, until);
+}
+
+/* A first full pass that never ended is a failure of its own, beside the listing that was cut. */
+static void note_unlisted(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_apps; i++) {
+        if (w->apps[i].listed || !w->apps[i].started)
+            continue;
+        struct api_result r = {.outcome = OUT_UNFINISHED, .reason = "not finished when the run ended"};
+        meter_record(&w->meter, OP_FULL_PASS, &r, (struct mono){0});
+    }
+}
+
+static MAY_YIELD void drain(struct phases *c)
+{
+    struct worker *w = c->w;
+    worker_set_phase(w, PHASE_DRAIN);
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_stop(&w->apps[i]);
+    wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
+    if (w->lanes > 0) {
+        worker_set_phase(w, PHASE_CUT);
+        httpc_cancel(w->ctx->http, NULL);
+        wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT + 1);
+    }
+    note_unlisted(w);
+}
+
+void phases_run(struct phases *c)
+{
+    struct worker *w = c->w;
+    bool interrupted;
+    char head[120], measured[32];
+    report_begin(c->report);
+    c->next_report = mono_add(mono_now(), c->report_us);
+    arrive(c);
+    warm_up(c);
+    if (!stopping(c)) {
+        begin_window(c);
+        measure(c);
+    }
+    interrupted = stopping(c);
+    drain(c);
+    str_duration(measured, sizeof(measured), c->measured_us);
+    if (interrupted)
+        snprintf(head, sizeof(head), "interrupted after %s, drained", measured);
+    else
+        snprintf(head, sizeof(head), "%lld s of %lld s, drained", (long long)whole_seconds(w->conf.window_us),
+                 (long long)whole_seconds(w->conf.window_us));
+    report_interval(c->report, head);
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_close(&w->apps[i]);
+}

@@ -1,0 +1,197 @@
+#include "sim/report.h"
+#include "base/mem.h"
+#include "sim/app.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LAG_LIMIT_US (50 * US_PER_MS)
+#define CPU_LIMIT    0.9
+
+/* Resident bytes of this process, 0 when they cannot be read. */
+static int64_t resident_bytes(void)
+{
+    long long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    int n = fscanf(f, "%lld %lld", &size, &resident);
+    fclose(f);
+    return n == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* All processors' ticks since boot: user nice system idle iowait irq softirq steal. */
+static void machine_ticks(uint64_t *busy, uint64_t *total)
+{
+    unsigned long long t[8] = {0};
+    FILE *f = fopen("/proc/stat", "re");
+    *busy = *total = 0;
+    if (!f)
+        return;
+    if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+               &t[7]) == 8) {
+        for (int i = 0; i < 8; i++)
+            *total += t[i];
+        *busy = *total - t[3] - t[4];
+    }
+    fclose(f);
+}
+
+void report_init(struct report *p, struct worker *w, FILE *out, bool color)
+{
+    *p = (struct report){.w = w, .out = out, .color = color, .lag = hist_new(), .lag_p99_us = -1, .machine_idle = -1};
+}
+
+void report_done(struct report *p)
+{
+    hist_free(&p->lag);
+}
+
+void report_floor(struct report *p)
+{
+    p->rss_floor = p->rss_peak = resident_bytes();
+}
+
+void report_begin(struct report *p)
+{
+    p->interval_from = mono_now();
+    p->cpu_us = clock_process_cpu_us();
+    machine_ticks(&p->cpu_busy, &p->cpu_total);
+    hist_reset(loop_lag(p->w->loop));
+}
+
+static uint64_t actions_ended(const struct tally *t)
+{
+    return t->done + t->conflicts + t->failed + t->empty + t->unfinished;
+}
+
+/* How this process and the machine fared in the interval. */
+static void sample(struct report *p, int64_t interval_us)
+{
+    struct hist *lag = loop_lag(p->w->loop);
+    uint64_t busy, total;
+    int64_t cpu = clock_process_cpu_us(), rss = resident_bytes();
+    p->cpu_share = interval_us > 0 ? (double)(cpu - p->cpu_us) / (double)interval_us : 0;
+    p->cpu_us = cpu;
+    machine_ticks(&busy, &total);
+    p->machine_idle = total > p->cpu_total ? 1 - (double)(busy - p->cpu_busy) / (double)(total - p->cpu_total) : -1;
+    p->cpu_busy = busy;
+    p->cpu_total = total;
+    p->lag_p99_us = hist_percentile(lag, 99);
+    hist_merge(p->lag, lag);
+    hist_reset(lag);
+    if (rss > p->rss_peak)
+        p->rss_peak = rss;
+}
+
+/* The generator is the limit when it has no processor time left to give or answers its own timers late; then what it
+ * measured is partly itself. */
+static void judge_generator(struct report *p)
+{
+    bool busy = p->cpu_share > CPU_LIMIT, late = p->lag_p99_us > LAG_LIMIT_US;
+    if (!busy && !late)
+        return;
+    p->limited_intervals++;
+    if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
+        return;
+    p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
+    str_format(p->limited_why, sizeof(p->limited_why), "%.0f %% of a processor, loop lag p99 %.1f ms, %.0f %% idle",
+               p->cpu_share * 100, (double)p->lag_p99_us / 1e3, p->machine_idle * 100);
+}
+
+static void print_head(struct report *p, const char *head, int64_t interval_us)
+{
+    const struct meter *m = &p->w->meter;
+    char now[40], n[32];
+    double seconds = (double)interval_us / 1e6;
+    uint64_t actions = actions_ended(&m->actions) - p->actions_before;
+    wall_format(now, sizeof(now), wall_now());
+    strcpy(now + 19, "Z"); /* whole seconds are enough here */
+    fprintf(p->out, "\n%s  %s\n", now, head);
+    char line[160];
+    str_format(line, sizeof(line),
+               "interval %.1f s: %s requests (%.1f/s), %" PRIu64 " actions, streams up %" PRIu64 " of %u", seconds,
+               str_thousands(n, sizeof(n), m->interval.requests),
+               seconds > 0 ? (double)m->interval.requests / seconds : 0.0, actions, m->streams_up, p->w->n_apps);
+    fprintf(p->out, "%s\n", line);
+}
+
+static void print_generator(struct report *p)
+{
+    char line[160], lag[32] = "-", idle[32] = "";
+    if (p->lag_p99_us >= 0)
+        str_format(lag, sizeof(lag), "%.1f ms", (double)p->lag_p99_us / 1e3);
+    if (p->machine_idle >= 0)
+        str_format(idle, sizeof(idle), ", machine %.0f %% idle", p->machine_idle * 100);
+    str_format(line, sizeof(line), "generator: CPU %.0f %%, loop lag p99 %s%s", p->cpu_share * 100, lag, idle);
+    fprintf(p->out, "%s\n", line);
+    if (p->cpu_share > CPU_LIMIT || p->lag_p99_us > LAG_LIMIT_US)
+        fprintf(p->out, "warning: the generator is the limit in this interval: its figures are not the server's\n");
+}
+
+static void print_outage(FILE *out, const struct outage *o, bool lasts)
+{
+    char from[40], line[120];
+    wall_format(from, sizeof(from), o->from);
+    strcpy(from + 19, "Z");
+    str_format(line, sizeof(line), "server unreachable from %s for %.1f s%s", from + 11, (double)o->us / 1e6,
+               lasts ? " so far" : "");
+    fprintf(out, "%s\n", line);
+}
+
+/* Outages not told yet, and one that lasts each time. */
+static void print_outages(struct report *p)
+{
+    struct meter *m = &p->w->meter;
+    unsigned kept = m->n_outages < METER_OUTAGES ? m->n_outages : METER_OUTAGES;
+    for (; p->outages_told < kept; p->outages_told++) {
+        bool lasts = m->down && p->outages_told + 1 == m->n_outages;
+        if (lasts) {
+            m->outages[p->outages_told].us = meter_outage_us(m, mono_now());
+            print_outage(p->out, &m->outages[p->outages_told], true);
+            return;
+        }
+        print_outage(p->out, &m->outages[p->outages_told], false);
+    }
+}
+
+void report_interval(struct report *p, const char *head)
+{
+    struct meter *m = &p->w->meter;
+    struct mono now = mono_now();
+    int64_t us = mono_diff(now, p->interval_from);
+    sample(p, us);
+    judge_generator(p);
+    if (p->out) {
+        print_head(p, head, us);
+        print_generator(p);
+        if (m->waiting)
+            fprintf(p->out, "%" PRIu64 " apps are waiting for a budget (429)\n", m->waiting);
+        print_outages(p);
+        stats_print_table(&m->interval, p->out, p->color);
+        fflush(p->out);
+    }
+    p->actions_before = actions_ended(&m->actions);
+    p->interval_from = now;
+    meter_next_interval(m);
+    report_result(p);
+}
+
+void report_result(struct report *p)
+{
+    struct worker *w = p->w;
+    struct result *r = w->ctx->result;
+    r->apps = (struct app_summary){.known = true,
+                                   .planned = w->conf.apps,
+                                   .streams_up = w->meter.streams_up,
+                                   .streams_peak = w->meter.streams_peak,
+                                   .rss_bytes_per_app = (p->rss_peak - p->rss_floor) / w->conf.apps};
+    r->generator = (struct generator_summary){.known = true,
+                                              .cpu_us = clock_process_cpu_us(),
+                                              .lag_p99_us = hist_percentile(p->lag, 99),
+                                              .limited = p->limited_intervals > 0};
+    snprintf(r->generator.why, sizeof(r->generator.why), "%s", p->limited_why);
+    worker_fallbacks(w, r->note, sizeof(r->note));
+}

@@ -1,0 +1,128 @@
+#include "sim/rundir.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/version.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FLUSH_US      US_PER_S
+#define RUN_JSON_MAX  (16u << 20)
+#define SAME_NAME_MAX 100
+
+static void on_flush(struct timer *t)
+{
+    struct rundir *d = container_of(t, struct rundir, flush);
+    struct errinfo ei;
+    if (ledger_flush(d->w->ledger, &ei) != ERR_OK) {
+        if (!d->warned)
+            LOGE("run", "%s: from here on nothing more is recorded", err_message(&ei));
+        d->warned = true;
+        return; /* the first error is kept; there is nothing more to flush */
+    }
+    loop_timer_set(d->w->loop, t, mono_add(mono_now(), FLUSH_US));
+}
+
+/* "runs/20261130T091002Z-1", with "-2" and so on behind when it is taken. */
+static enum err default_dir(struct rundir *d, struct errinfo *ei)
+{
+    char iso[40], stamp[20];
+    struct stat st;
+    wall_format(iso, sizeof(iso), wall_now());
+    snprintf(stamp, sizeof(stamp), "%.4s%.2s%.2sT%.2s%.2s%.2sZ", iso, iso + 5, iso + 8, iso + 11, iso + 14, iso + 17);
+    for (int i = 1; i < SAME_NAME_MAX; i++) {
+        int n = snprintf(d->path, sizeof(d->path), "runs/%s-%" PRIu64, stamp, d->w->conf.seed);
+        if (i > 1)
+            snprintf(d->path + n, sizeof(d->path) - (size_t)n, "-%d", i);
+        if (stat(d->path, &st) != 0)
+            return ERR_OK;
+    }
+    return err_set(ei, ERR_ENV, "%s and its like are there already: give another --run-dir", d->path);
+}
+
+enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, struct errinfo *ei)
+{
+    *d = (struct rundir){.w = w, .flush.fn = on_flush};
+    enum err e = ERR_OK;
+    if (dir && strlen(dir) >= sizeof(d->path))
+        return err_set(ei, ERR_USAGE, "--run-dir is longer than %zu bytes", sizeof(d->path) - 1);
+    if (dir)
+        strcpy(d->path, dir);
+    else
+        e = default_dir(d, ei);
+    if (e == ERR_OK)
+        e = ledger_create(&w->ledger, d->path, ei);
+    if (e != ERR_OK) {
+        d->path[0] = '\0';
+        return e;
+    }
+    loop_timer_set(w->loop, &d->flush, mono_add(mono_now(), FLUSH_US));
+    return ERR_OK;
+}
+
+static void write_mix(const struct mix *m, struct jsonw *j)
+{
+    jsonw_object(j, "mix");
+    for (int op = 0; op < OP_COUNT; op++)
+        if (m->weight[op] > 0)
+            jsonw_f64(j, drive_op_key((enum drive_op)op), m->weight[op], 3);
+    jsonw_end_object(j);
+}
+
+static void write_run(const struct worker *w, uint64_t actions, uint64_t fingerprint, struct jsonw *j)
+{
+    char text[40];
+    jsonw_object(j, NULL);
+    jsonw_str(j, "drivesim", drivesim_version);
+    jsonw_str(j, "command", "run");
+    jsonw_str(j, "url", w->ctx->target->url);
+    jsonw_str(j, "written", wall_format(text, sizeof(text), wall_now()));
+    jsonw_i64(j, "seed", (int64_t)w->conf.seed);
+    jsonw_i64(j, "apps", w->conf.apps);
+    jsonw_i64(j, "open_folders", w->conf.open_folders);
+    jsonw_f64(j, "actions_per_minute", w->conf.per_minute, 6);
+    jsonw_f64(j, "seconds", (double)w->conf.window_us / 1e6, 6);
+    write_mix(&w->mix, j);
+    jsonw_i64(j, "planned_actions", (int64_t)actions);
+    snprintf(text, sizeof(text), "%016" PRIx64, fingerprint);
+    jsonw_str(j, "plan", text);
+    jsonw_i64(j, "accounts", w->n_accounts);
+    jsonw_array(j, "logins");
+    for (uint32_t i = 0; i < w->n_logins; i++)
+        jsonw_str(j, NULL, w->logins[i].email);
+    jsonw_end_array(j);
+    jsonw_end_object(j);
+}
+
+enum err rundir_describe(const struct rundir *d, uint64_t actions, uint64_t fingerprint, struct errinfo *ei)
+{
+    struct buf text = BUF_INIT(RUN_JSON_MAX);
+    struct jsonw j;
+    char file[300];
+    snprintf(file, sizeof(file), "%s/run.json", d->path);
+    jsonw_init(&j, &text);
+    write_run(d->w, actions, fingerprint, &j);
+    enum err e = j.err ? err_set(ei, j.err, "the run's description is too large") : ERR_OK;
+    FILE *f = e == ERR_OK ? fopen(file, "wbe") : NULL;
+    if (e == ERR_OK && !f)
+        e = err_sys(ei, ERR_IO, "cannot write %s", file);
+    if (f) {
+        bool ok = fwrite(text.data, 1, text.len, f) == text.len && fputc('\n', f) != EOF;
+        ok = fclose(f) == 0 && ok;
+        if (!ok)
+            e = err_sys(ei, ERR_IO, "cannot write %s", file);
+    }
+    buf_done(&text);
+    return e;
+}
+
+enum err rundir_close(struct rundir *d, struct errinfo *ei)
+{
+    if (!d->path[0])
+        return ERR_OK;
+    loop_timer_stop(&d->flush);
+    return ledger_close(&d->w->ledger, ei);
+}

@@ -1,0 +1,92 @@
+#include "sim/worker.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+struct sleeper {
+    struct done done;
+    enum phase until;
+    struct sleeper *next, **link;
+};
+
+void worker_init(struct worker *w, struct cmd_ctx *ctx, const struct worker_conf *conf)
+{
+    *w = (struct worker){.ctx = ctx, .loop = ctx->loop, .conf = *conf, .caps = API_CAP_ALL};
+    sem_init_coro(&w->sign_ins, 4);
+    meter_init(&w->meter, &ctx->result->stats);
+    mix_default(&w->mix);
+    w->run_key = rng_mix64(conf->seed ^ (uint64_t)wall_now().us);
+}
+
+void worker_done(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_logins; i++) {
+        api_free(&w->logins[i].api);
+        mem_free(w->logins[i].email);
+    }
+    for (uint32_t i = 0; i < w->n_accounts; i++)
+        folders_free(&w->accounts[i].folders);
+    MEM_FREE(w->logins);
+    MEM_FREE(w->accounts);
+    meter_done(&w->meter);
+}
+
+void worker_lane(struct worker *w, void (*fn)(void *arg), void *arg)
+{
+    w->lanes++;
+    coro_spawn(w->loop, fn, arg);
+}
+
+void worker_lane_ended(struct worker *w)
+{
+    if (--w->lanes == 0)
+        done_set(&w->wake);
+}
+
+bool worker_sleep(struct worker *w, int64_t us, enum phase until)
+{
+    if (w->phase >= until)
+        return false;
+    struct sleeper s = {.until = until, .next = w->sleepers, .link = &w->sleepers};
+    if (s.next)
+        s.next->link = &s.next;
+    w->sleepers = &s;
+    bool woken = done_wait_until(w->loop, &s.done, mono_add(mono_now(), us));
+    *s.link = s.next;
+    if (s.next)
+        s.next->link = s.link;
+    return !woken;
+}
+
+void worker_set_phase(struct worker *w, enum phase phase)
+{
+    if (phase <= w->phase)
+        return;
+    w->phase = phase;
+    for (struct sleeper *s = w->sleepers; s; s = s->next)
+        if (phase >= s->until)
+            done_set(&s->done);
+    done_set(&w->wake);
+}
+
+char *worker_fallbacks(const struct worker *w, char *dst, size_t n)
+{
+    static const struct {
+        enum api_cap cap;
+        const char *instead;
+    } rows[] = {
+        {API_CAP_SUB_USERS, "owners alone sign in"}, {API_CAP_LOCKS, "saves by version alone"},
+        {API_CAP_VERSIONS, "saves unconditionally"}, {API_CAP_FEED, "folders named in events, all of them each minute"},
+        {API_CAP_EVENTS, "minute checks alone"},
+    };
+    struct buf b = BUF_INIT(n);
+    enum err e = ERR_OK;
+    dst[0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(rows) && e == ERR_OK; i++)
+        if (!(w->caps & rows[i].cap))
+            e = buf_appendf(&b, "%sno %s: %s", b.len ? "; " : "", api_cap_text(rows[i].cap), rows[i].instead);
+    str_format(dst, n, "%s", buf_cstr(&b));
+    buf_done(&b);
+    return dst;
+}
