@@ -167,7 +167,7 @@ void account_user_json(struct jsonw *w, const char *key, const struct account_us
     jsonw_array(w, "permissions");
     for (unsigned bit = 0; u->owner && bit < PERM_COUNT; bit++)
         jsonw_str(w, NULL, perm_name((enum perm_bit)bit));
-    while (!u->owner && sv_split(&names, ',', &one))
+    while (!u->owner && names.n > 0 && sv_split(&names, ',', &one))
         jsonw_sv(w, NULL, one);
     jsonw_end_array(w);
     jsonw_str(w, "createdAt", u->created_at);

@@ -46,6 +46,16 @@ static void on_interrupt(void *arg)
     done_set(arg);
 }
 
+static enum err set_log_level(const struct server_conf *conf, const struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    enum log_level level;
+    if (!log_level_parse(conf->log_level, &level))
+        return err_set(ei, ERR_USAGE, "LOG_LEVEL=%s: it takes error, warn, info or debug", conf->log_level);
+    if (!ctx->common->log_level)
+        log_set_level(level);
+    return ERR_OK;
+}
+
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct server_conf *conf = arg;
@@ -55,6 +65,8 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
 
     ctx->on_interrupt_arg = &stop;
     ctx->on_interrupt = on_interrupt;
+    if (!err)
+        err = set_log_level(conf, ctx, ei);
     if (!err)
         err = server_new(&s, ctx->loop, conf, ei);
     if (!err)

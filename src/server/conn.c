@@ -144,7 +144,8 @@ bool conn_must_close(const struct http_conn *c)
         return false;
     /* Unread: an announced body that was never asked for may come or not; a long or unknown rest isn't worth reading.
      */
-    return (x->r.expect_100 && !x->continue_sent) || x->body_left < 0 || x->body_left > CONN_DRAIN_MAX;
+    return ((x->r.expect_100 || x->r.expect_other) && !x->continue_sent) || x->body_left < 0 ||
+           x->body_left > CONN_DRAIN_MAX;
 }
 
 /* Ready for the next request, which may be waiting in the buffer already. */
@@ -241,6 +242,8 @@ static void run_exchange(void *arg)
     }
     if (x->begun && !x->ended)
         reply_end(&x->r, false);
+    LOGD("http", "%s " SV_FMT " %d %lld us", x->r.method, SV_ARG(x->r.path), x->r.status,
+         (long long)mono_diff(mono_now(), x->r.started));
     end_exchange(c);
 }
 

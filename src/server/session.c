@@ -93,7 +93,7 @@ static MAY_YIELD enum err read_rows(struct server *s, const struct token *t, str
     snprintf(out->session_id, sizeof out->session_id, "%s", t->session_id);
     struct sv names = sv_of(pg_str(res, 0, 4)), one;
     char name[64];
-    while (sv_split(&names, ',', &one)) {
+    while (names.n > 0 && sv_split(&names, ',', &one)) {
         snprintf(name, sizeof name, SV_FMT, SV_ARG(one));
         if (!perm_parse(name, &out->perms))
             LOGW("session", "%s has an unknown permission: %s", out->email, name);
