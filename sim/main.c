@@ -9,6 +9,7 @@
 #include "drive/cmd.h"
 #include "net/httpc.h"
 #include "net/loop.h"
+#include "sim/usage.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,34 +28,8 @@ static const struct command *const commands[] = {
     &cmd_seed,
     &cmd_check,
     &cmd_serve,
+    NULL,
 };
-
-static const struct opt common_opts[] = {
-    {"json", 0, "FILE", OPT_STR, offsetof(struct cmd_common, json_file), 0, 0, "write the result as JSON; - is stdout"},
-    {"csv", 0, "FILE", OPT_STR, offsetof(struct cmd_common, csv_file), 0, 0,
-     "write one line an operation as CSV; - is stdout"},
-    {"fail-on", 0, "COND", OPT_LIST, offsetof(struct cmd_common, fail_on), 0, 0,
-     "status 1 unless COND holds: 'save.p99<200ms', 'failed==0',\n"
-     "any number of the JSON by its path; may be repeated"},
-    {"seed", 0, "N", OPT_INT, offsetof(struct cmd_common, seed), 0, 9007199254740992.0,
-     "the same number plans the same work (default 1)"},
-    {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,
-     "allow a server that is not on this machine, by its exact name"},
-    {"cafile", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "trust the certificates of FILE"},
-    {"insecure", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, insecure), 0, 0, "accept any certificate"},
-    {"quiet", 'q', NULL, OPT_FLAG, offsetof(struct cmd_common, quiet), 0, 0,
-     "no progress and no reports; the summary stays"},
-    {"no-color", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, no_color), 0, 0,
-     "no colours (NO_COLOR in the environment does it too)"},
-    {"log-level", 0, "LEVEL", OPT_STR, offsetof(struct cmd_common, log_level), 0, 0, "error, warn, info or debug"},
-    {"trace", 0, "MODULES", OPT_STR, offsetof(struct cmd_common, trace), 0, 0,
-     "debug lines of these: httpc,-pg or all"},
-    {0},
-};
-
-static const char exit_text[] =
-    "exit status: 0 healthy, 1 a check, a threshold or an operation failed, 2 usage, 3 environment or\n"
-    "refused for safety, 4 a stop condition was met, 130 interrupted, 141 the reader of stdout left\n";
 
 struct output {
     const char *file; /* NULL: not asked for; "-": stdout */
@@ -80,95 +55,6 @@ struct program {
 
 /* The only one: signal handlers of commands without a loop must find it. */
 static struct program program;
-
-/* ---- help ---- */
-
-static void print_overview(FILE *out)
-{
-    fprintf(
-        out,
-        "drivesim %s: fills a throwaway drive server, runs desktop apps against it, proves that it kept its word\n\n"
-        "usage: sim COMMAND [arguments] [options]\n\ncommands:\n",
-        drivesim_version);
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    fprintf(out,
-            "\n'sim COMMAND --help' tells a command's arguments, options and examples; 'sim --version' the version\n"
-            "\nThe server is named by TMA_URL, its parts by DATABASE_URL, REDIS_URL and TMA_LOAD_S3_*: from the "
-            "environment,\n"
-            "then .env, then a stack of 'sim stack up' in this folder\n\n%s",
-            exit_text);
-}
-
-static void print_indented(FILE *out, const char *lines)
-{
-    struct sv rest = sv_of(lines), line;
-
-    while (sv_split(&rest, '\n', &line))
-        fprintf(out, "  " SV_FMT "\n", SV_ARG(line));
-}
-
-static void print_help(const struct command *cmd, FILE *out)
-{
-    const struct opt_table own = {cmd->pos, cmd->opts, 0}, common = {NULL, common_opts, 0};
-
-    fprintf(out, "usage: %s\n\n%s\n", cmd->usage, cmd->summary);
-    if ((cmd->pos && cmd->pos->name) || (cmd->opts && cmd->opts->name)) {
-        fputc('\n', out);
-        opt_print_help(out, &own, 1);
-    }
-    fprintf(out, "\noptions of every command:\n");
-    opt_print_help(out, &common, 1);
-    if (cmd->examples) {
-        fprintf(out, "\nexamples:\n");
-        print_indented(out, cmd->examples);
-    }
-    fprintf(out, "\n%s", exit_text);
-}
-
-static const struct command *find_command(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
-    return NULL;
-}
-
-/* One sentence on stderr, whoever wrote its words. */
-static void complain(const char *command, const char *sentence)
-{
-    struct buf line = BUF_INIT(4096);
-    enum err err = buf_appendf(&line, command ? "sim %s: " : "sim: ", command);
-
-    if (!err && !str_escape(&line, sv_of(sentence), 1000)) {
-        log_redact(line.data);
-        fprintf(stderr, "%s\n", line.data);
-    }
-    buf_done(&line);
-}
-
-static int unknown_command(const char *name)
-{
-    struct buf text = BUF_INIT(1024);
-    const char *near = NULL;
-    size_t best = 3;
-    enum err err = buf_append_str(&text, "there is no command '");
-
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        if (opt_distance(name, commands[i]->name) < best) {
-            best = opt_distance(name, commands[i]->name);
-            near = commands[i]->name;
-        }
-    if (!err)
-        err = str_escape(&text, sv_of(name), 60);
-    if (!err)
-        err = near ? buf_appendf(&text, "'; did you mean '%s'", near)
-                   : buf_append_str(&text, "'; 'sim --help' lists them");
-    if (!err)
-        complain(NULL, buf_cstr(&text));
-    buf_done(&text);
-    return err_exit_status(ERR_USAGE);
-}
 
 /* ---- output files ---- */
 
@@ -240,7 +126,7 @@ static int finish(struct program *p)
     if (p->started.us)
         result_print(r, p->ctx.out, p->ctx.color);
     if (r->err && r->err != ERR_INTERRUPTED && !(r->interrupted && r->err == ERR_CANCELLED))
-        complain(p->cmd->name, r->why.code == r->err ? err_message(&r->why) : err_text(r->err));
+        usage_complain(p->cmd->name, r->why.code == r->err ? err_message(&r->why) : err_text(r->err));
     fflush(stdout);
     if (ferror(stdout) && !r->reader_gone)
         r->reader_gone = stdout_reader_gone();
@@ -248,7 +134,7 @@ static int finish(struct program *p)
         !r->reader_gone)
         err_set(&ei, ERR_IO, "cannot write to stdout");
     if (ei.code)
-        complain(p->cmd->name, err_message(&ei));
+        usage_complain(p->cmd->name, err_message(&ei));
     int status = result_exit_status(r);
     return status || !ei.code ? status : err_exit_status(ei.code);
 }
@@ -297,8 +183,8 @@ static void on_signal(void *arg, int signo)
     if (p->interrupts > 1)
         end_now(NULL);
     if (!p->interrupts && p->ctx.on_interrupt)
-        complain(p->cmd->name, signo == SIGINT ? "interrupted: finishing what runs; once more ends at once"
-                                               : "asked to end: finishing what runs; once more ends at once");
+        usage_complain(p->cmd->name, signo == SIGINT ? "interrupted: finishing what runs; once more ends at once"
+                                                     : "asked to end: finishing what runs; once more ends at once");
     interrupt(p);
 }
 
@@ -405,7 +291,7 @@ static enum err prepare(struct program *p, int argc, char **argv, bool *help, st
         memcpy(p->conf, cmd->defaults, cmd->conf_size);
     p->common->seed = 1;
     p->tables[0] = (struct opt_table){cmd->pos, cmd->opts, conf_at};
-    p->tables[1] = (struct opt_table){NULL, common_opts, 0};
+    p->tables[1] = (struct opt_table){NULL, usage_common_opts, 0};
     enum err err = opt_parse(argc, argv, p->tables, ARRAY_LEN(p->tables), p->common, help, ei);
     if (err)
         find_json_file(p, argc, argv);
@@ -500,7 +386,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
     enum err err = prepare(p, argc, argv, &help, &ei);
     p->ctx.common = p->common;
     if (help) {
-        print_help(cmd, stdout);
+        usage_print_help(cmd, stdout);
         release(p);
         return fflush(stdout) ? err_exit_status(ERR_IO) : 0;
     }
@@ -542,7 +428,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (argc < 2) {
-        print_overview(stderr);
+        usage_print_overview(commands, stderr);
         return err_exit_status(ERR_USAGE);
     }
     if (is_word(argv[1], "--version", "-V")) {
@@ -550,15 +436,15 @@ int main(int argc, char **argv)
         return 0;
     }
     if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
-        const struct command *cmd = argc > 2 ? find_command(argv[2]) : NULL;
+        const struct command *cmd = argc > 2 ? usage_find(commands, argv[2]) : NULL;
         if (argc > 2 && !cmd)
-            return unknown_command(argv[2]);
+            return usage_unknown(commands, argv[2]);
         if (cmd)
-            print_help(cmd, stdout);
+            usage_print_help(cmd, stdout);
         else
-            print_overview(stdout);
+            usage_print_overview(commands, stdout);
         return 0;
     }
-    const struct command *cmd = find_command(argv[1]);
-    return cmd ? run_command(cmd, argc - 1, argv + 1) : unknown_command(argv[1]);
+    const struct command *cmd = usage_find(commands, argv[1]);
+    return cmd ? run_command(cmd, argc - 1, argv + 1) : usage_unknown(commands, argv[1]);
 }

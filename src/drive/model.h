@@ -6,34 +6,36 @@
 #include "base/str.h"
 
 /* operation: symbol, JSON key, text, weight in the default mix (0: not drawn) */
-#define DRIVE_OPS(X)                                                                                                   \
-    X(SIGN_IN, "sign_in", "sign in", 0)                                                                                \
-    X(FULL_PASS, "full_pass", "full pass", 0)                                                                          \
-    X(FIRST_LIST, "first_list", "first list", 0) /* within the first full pass: cold, so kept apart from "list" */      \
-    X(LIST, "list", "list", 0)                                                                                         \
-    X(CHANGES, "changes", "changes", 0)                                                                                \
-    X(HEARTBEAT, "heartbeat", "heartbeat", 0)                                                                          \
-    X(STREAM, "stream", "stream connect", 0)                                                                           \
-    X(DOWNLOAD, "download", "download", 55)                                                                            \
-    X(SAVE, "save", "save", 26)                                                                                        \
-    X(LOCK, "lock", "lock", 0)                                                                                         \
-    X(UNLOCK, "unlock", "unlock", 0)                                                                                   \
-    X(UPLOAD, "upload", "upload", 7)                                                                                   \
-    X(BULK_UPLOAD, "bulk_upload", "bulk upload", 0)                                                                    \
-    X(TRASH, "trash", "trash", 4)                                                                                      \
-    X(RENAME, "rename", "rename", 3)                                                                                   \
-    X(COPY, "copy", "copy", 2)                                                                                         \
-    X(NEW_FOLDER, "new_folder", "new folder", 2)                                                                       \
-    X(MOVE, "move", "move", 1)                                                                                         \
-    X(RESTORE, "restore", "restore", 0)                                                                                \
-    X(PURGE, "purge", "delete for good", 0)                                                                            \
-    X(INFO, "info", "info", 0)                                                                                         \
-    X(SEARCH, "search", "search", 0)                                                                                   \
-    X(RECENT, "recent", "recent", 0)                                                                                   \
-    X(STATS, "stats", "stats", 0)                                                                                      \
-    X(STORAGE, "storage", "storage use", 0)                                                                            \
-    X(JOB, "job", "job status", 0)                                                                                     \
+/* clang-format off */
+#define DRIVE_OPS(X) \
+    X(SIGN_IN, "sign_in", "sign in", 0) \
+    X(FULL_PASS, "full_pass", "full pass", 0) \
+    X(FIRST_LIST, "first_list", "first list", 0) /* within the first full pass: cold, so kept apart from "list" */ \
+    X(LIST, "list", "list", 0) \
+    X(CHANGES, "changes", "changes", 0) \
+    X(HEARTBEAT, "heartbeat", "heartbeat", 0) \
+    X(STREAM, "stream", "stream connect", 0) \
+    X(DOWNLOAD, "download", "download", 55) \
+    X(SAVE, "save", "save", 26) \
+    X(LOCK, "lock", "lock", 0) \
+    X(UNLOCK, "unlock", "unlock", 0) \
+    X(UPLOAD, "upload", "upload", 7) \
+    X(BULK_UPLOAD, "bulk_upload", "bulk upload", 0) \
+    X(TRASH, "trash", "trash", 4) \
+    X(RENAME, "rename", "rename", 3) \
+    X(COPY, "copy", "copy", 2) \
+    X(NEW_FOLDER, "new_folder", "new folder", 2) \
+    X(MOVE, "move", "move", 1) \
+    X(RESTORE, "restore", "restore", 0) \
+    X(PURGE, "purge", "delete for good", 0) \
+    X(INFO, "info", "info", 0) \
+    X(SEARCH, "search", "search", 0) \
+    X(RECENT, "recent", "recent", 0) \
+    X(STATS, "stats", "stats", 0) \
+    X(STORAGE, "storage", "storage use", 0) \
+    X(JOB, "job", "job status", 0) \
     X(ACCOUNT, "account", "account set-up", 0)
+/* clang-format on */
 enum drive_op {
 #define X(sym, key, text, weight) OP_##sym,
     DRIVE_OPS(X)
@@ -46,12 +48,20 @@ double drive_op_weight(enum drive_op op);
 bool drive_op_parse(const char *key, enum drive_op *out);
 
 /* How a request ended. UNKNOWN: sent, no answer; settled later by reading. */
-#define DRIVE_OUTCOMES(X)                                                                                              \
-    X(OK, "ok")                                                                                                        \
-    X(CONFLICT, "conflict")                                                                                            \
-    X(REFUSED, "refused") X(THROTTLED, "throttled") X(TIMEOUT, "timeout") X(TRANSPORT, "transport")                    \
-        X(SERVER, "server_error") X(CLIENT, "client_error") X(WRONG, "wrong_content") X(UNKNOWN, "unknown")            \
-            X(UNFINISHED, "unfinished")
+/* clang-format off */
+#define DRIVE_OUTCOMES(X) \
+    X(OK, "ok") \
+    X(CONFLICT, "conflict") \
+    X(REFUSED, "refused") \
+    X(THROTTLED, "throttled") \
+    X(TIMEOUT, "timeout") \
+    X(TRANSPORT, "transport") \
+    X(SERVER, "server_error") \
+    X(CLIENT, "client_error") \
+    X(WRONG, "wrong_content") \
+    X(UNKNOWN, "unknown") \
+    X(UNFINISHED, "unfinished")
+/* clang-format on */
 enum outcome {
 #define X(sym, key) OUT_##sym,
     DRIVE_OUTCOMES(X)
@@ -66,11 +76,16 @@ bool outcome_is_failure(enum outcome o);
 enum outcome outcome_of_status(int status);
 
 /* Why a request was made. */
-#define DRIVE_CAUSES(X)                                                                                                \
-    X(FIRST_PASS, "first_pass")                                                                                        \
-    X(RELIST, "relist")                                                                                                \
-    X(MINUTE_CHECK, "minute_check") X(ACTION, "action") X(HEARTBEAT, "heartbeat") X(RECONNECT, "reconnect")            \
-        X(SETUP, "setup")
+/* clang-format off */
+#define DRIVE_CAUSES(X) \
+    X(FIRST_PASS, "first_pass") \
+    X(RELIST, "relist") \
+    X(MINUTE_CHECK, "minute_check") \
+    X(ACTION, "action") \
+    X(HEARTBEAT, "heartbeat") \
+    X(RECONNECT, "reconnect") \
+    X(SETUP, "setup")
+/* clang-format on */
 enum cause {
 #define X(sym, key) CAUSE_##sym,
     DRIVE_CAUSES(X)
@@ -80,10 +95,15 @@ enum cause {
 const char *cause_key(enum cause c);
 
 /* Permissions of a sub-user, as bits and as wire names ("files.download"). */
-#define DRIVE_PERMISSIONS(X)                                                                                           \
-    X(DOWNLOAD, "files.download")                                                                                      \
-    X(UPLOAD, "files.upload")                                                                                          \
-    X(EDIT, "files.edit") X(SHARE, "files.share") X(DELETE, "files.delete") X(TRASH, "files.trash")
+/* clang-format off */
+#define DRIVE_PERMISSIONS(X) \
+    X(DOWNLOAD, "files.download") \
+    X(UPLOAD, "files.upload") \
+    X(EDIT, "files.edit") \
+    X(SHARE, "files.share") \
+    X(DELETE, "files.delete") \
+    X(TRASH, "files.trash")
+/* clang-format on */
 enum perm_bit {
 #define X(sym, name) PERM_BIT_##sym,
     DRIVE_PERMISSIONS(X)

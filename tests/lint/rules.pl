@@ -118,7 +118,7 @@ for my $file (@files) {
     my @raw = split /\n/, $text, -1;
     my @code = split /\n/, code_only($text), -1;
     my $limit = $file =~ /\.h$/ ? 120 : 600;
-    report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? 'a header of 120 lines' : '600 lines')) if @raw - 1 > $limit && $file !~ m{^tests/};
+    report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? 'a header of 120 lines' : '600 lines')) if (grep { !/\\$/ } @raw) - 1 > $limit && $file !~ m{^tests/}; # a table's rows do not count
     check_guard($file, $text) if $file =~ /\.h$/;
     for my $i (0 .. $#raw) {
         check_includes($file, $i + 1, $from, $raw[$i]);

@@ -1,0 +1,120 @@
+/* What the program says about itself. */
+#include "sim/usage.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/version.h"
+#include <string.h>
+
+const struct opt usage_common_opts[] = {
+    {"json", 0, "FILE", OPT_STR, offsetof(struct cmd_common, json_file), 0, 0, "write the result as JSON; - is stdout"},
+    {"csv", 0, "FILE", OPT_STR, offsetof(struct cmd_common, csv_file), 0, 0,
+     "write one line an operation as CSV; - is stdout"},
+    {"fail-on", 0, "COND", OPT_LIST, offsetof(struct cmd_common, fail_on), 0, 0,
+     "status 1 unless COND holds: 'save.p99<200ms', 'failed==0',\n"
+     "any number of the JSON by its path; may be repeated"},
+    {"seed", 0, "N", OPT_INT, offsetof(struct cmd_common, seed), 0, 9007199254740992.0,
+     "the same number plans the same work (default 1)"},
+    {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,
+     "allow a server that is not on this machine, by its exact name"},
+    {"cafile", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "trust the certificates of FILE"},
+    {"insecure", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, insecure), 0, 0, "accept any certificate"},
+    {"quiet", 'q', NULL, OPT_FLAG, offsetof(struct cmd_common, quiet), 0, 0,
+     "no progress and no reports; the summary stays"},
+    {"no-color", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, no_color), 0, 0,
+     "no colours (NO_COLOR in the environment does it too)"},
+    {"log-level", 0, "LEVEL", OPT_STR, offsetof(struct cmd_common, log_level), 0, 0, "error, warn, info or debug"},
+    {"trace", 0, "MODULES", OPT_STR, offsetof(struct cmd_common, trace), 0, 0,
+     "debug lines of these: httpc,-pg or all"},
+    {0},
+};
+
+static const char exit_text[] =
+    "exit status: 0 healthy, 1 a check, a threshold or an operation failed, 2 usage, 3 environment or\n"
+    "refused for safety, 4 a stop condition was met, 130 interrupted, 141 the reader of stdout left\n";
+
+void usage_print_overview(const struct command *const *commands, FILE *out)
+{
+    fprintf(
+        out,
+        "drivesim %s: fills a throwaway drive server, runs desktop apps against it, proves that it kept its word\n\n"
+        "usage: sim COMMAND [arguments] [options]\n\ncommands:\n",
+        drivesim_version);
+    for (; *commands; commands++)
+        fprintf(out, "  %-10s %s\n", (*commands)->name, (*commands)->summary);
+    fprintf(out,
+            "\n'sim COMMAND --help' tells a command's arguments, options and examples; 'sim --version' the version\n"
+            "\nThe server is named by TMA_URL, its parts by DATABASE_URL, REDIS_URL and TMA_LOAD_S3_*: from the "
+            "environment,\n"
+            "then .env, then a stack of 'sim stack up' in this folder\n\n%s",
+            exit_text);
+}
+
+static void print_indented(FILE *out, const char *lines)
+{
+    struct sv rest = sv_of(lines), line;
+
+    while (sv_split(&rest, '\n', &line))
+        fprintf(out, "  " SV_FMT "\n", SV_ARG(line));
+}
+
+void usage_print_help(const struct command *cmd, FILE *out)
+{
+    const struct opt_table own = {cmd->pos, cmd->opts, 0}, common = {NULL, usage_common_opts, 0};
+
+    fprintf(out, "usage: %s\n\n%s\n", cmd->usage, cmd->summary);
+    if ((cmd->pos && cmd->pos->name) || (cmd->opts && cmd->opts->name)) {
+        fputc('\n', out);
+        opt_print_help(out, &own, 1);
+    }
+    fprintf(out, "\noptions of every command:\n");
+    opt_print_help(out, &common, 1);
+    if (cmd->examples) {
+        fprintf(out, "\nexamples:\n");
+        print_indented(out, cmd->examples);
+    }
+    fprintf(out, "\n%s", exit_text);
+}
+
+const struct command *usage_find(const struct command *const *commands, const char *name)
+{
+    for (; *commands; commands++)
+        if (strcmp((*commands)->name, name) == 0)
+            return (*commands);
+    return NULL;
+}
+
+/* One sentence on stderr, whoever wrote its words. */
+void usage_complain(const char *command, const char *sentence)
+{
+    struct buf line = BUF_INIT(4096);
+    enum err err = buf_appendf(&line, command ? "sim %s: " : "sim: ", command);
+
+    if (!err && !str_escape(&line, sv_of(sentence), 1000)) {
+        log_redact(line.data);
+        fprintf(stderr, "%s\n", line.data);
+    }
+    buf_done(&line);
+}
+
+int usage_unknown(const struct command *const *commands, const char *name)
+{
+    struct buf text = BUF_INIT(1024);
+    const char *near = NULL;
+    size_t best = 3;
+    enum err err = buf_append_str(&text, "there is no command '");
+
+    for (; *commands; commands++)
+        if (opt_distance(name, (*commands)->name) < best) {
+            best = opt_distance(name, (*commands)->name);
+            near = (*commands)->name;
+        }
+    if (!err)
+        err = str_escape(&text, sv_of(name), 60);
+    if (!err)
+        err = near ? buf_appendf(&text, "'; did you mean '%s'", near)
+                   : buf_append_str(&text, "'; 'sim --help' lists them");
+    if (!err)
+        usage_complain(NULL, buf_cstr(&text));
+    buf_done(&text);
+    return err_exit_status(ERR_USAGE);
+}

@@ -1,0 +1,189 @@
+/* A result as the summary that people read. */
+#include "base/mem.h"
+#include "drive/result_impl.h"
+#include "drive/threshold.h"
+
+struct painter {
+    FILE *out;
+    bool color;
+};
+
+static void word(const struct painter *p, bool good, bool bad, const char *text)
+{
+    const char *paint = !p->color ? "" : good ? "\033[32m" : bad ? "\033[31m" : "\033[33m";
+
+    fprintf(p->out, "  %s%-8s%s ", paint, text, p->color ? "\033[0m" : "");
+}
+
+static void print_head(const struct result *r, FILE *out)
+{
+    char took[32];
+
+    fprintf(out, "\nsummary of %s", r->command);
+    str_duration(took, sizeof took, r->seconds_us);
+    if (r->interrupted)
+        fprintf(out, ": interrupted after %s\n", took);
+    else
+        fprintf(out, ", %s\n", took);
+}
+
+static void print_requests(const struct stats *s, FILE *out)
+{
+    char n[32], wait[32];
+    const char *sep = " (";
+
+    if (!s->requests)
+        return;
+    fprintf(out, "requests  %s", str_thousands(n, sizeof n, s->requests));
+    for (unsigned c = 0; c < CAUSE_COUNT; c++)
+        if (s->by_cause[c]) {
+            fprintf(out, "%s%s %s", sep, cause_key((enum cause)c), str_thousands(n, sizeof n, s->by_cause[c]));
+            sep = ", ";
+        }
+    fprintf(out, "%s, failed operations %s\n", *sep == ',' ? ")" : "", str_thousands(n, sizeof n, stats_failed_all(s)));
+    if (s->throttled || s->waited_us)
+        fprintf(out, "budgets   %s answers 429, %s waited\n", str_thousands(n, sizeof n, s->throttled),
+                str_duration(wait, sizeof wait, s->waited_us));
+    if (s->reconnects)
+        fprintf(out, "streams   %s reconnects\n", str_thousands(n, sizeof n, s->reconnects));
+}
+
+static void print_summaries(const struct result *r, FILE *out)
+{
+    char a[32], b[32], c[32];
+
+    if (r->apps.known) {
+        fprintf(out, "apps      %s planned, streams up %s, at most %s at once",
+                str_thousands(a, sizeof a, r->apps.planned), str_thousands(b, sizeof b, r->apps.streams_up),
+                str_thousands(c, sizeof c, r->apps.streams_peak));
+        if (r->apps.rss_bytes_per_app > 0)
+            fprintf(out, "; %s of memory an app", str_bytes(a, sizeof a, (uint64_t)r->apps.rss_bytes_per_app));
+        fputc('\n', out);
+    }
+    if (r->generator.known) {
+        fprintf(out, "generator %s of CPU, loop lag p99 %s", str_duration(a, sizeof a, r->generator.cpu_us),
+                r->generator.lag_p99_us < 0 ? "-" : str_duration(b, sizeof b, r->generator.lag_p99_us));
+        fprintf(out, r->generator.limited ? "; LIMITED by the generator: %s\n" : "\n", r->generator.why);
+    }
+    if (r->tree.known) {
+        fprintf(out, "tree      %s folders, %s files, %s,", str_thousands(a, sizeof a, r->tree.folders),
+                str_thousands(b, sizeof b, r->tree.files), str_bytes(c, sizeof c, r->tree.bytes));
+        fprintf(out, " depth %llu; %s files in %s hot folders\n", (unsigned long long)r->tree.depth,
+                str_thousands(a, sizeof a, r->tree.hot_files), str_thousands(b, sizeof b, r->tree.hot_folders));
+        if (r->tree.manifest_sha256[0])
+            fprintf(out, "manifest  %s\n", r->tree.manifest_sha256);
+    }
+    if (r->server_peak_rss >= 0)
+        fprintf(out, "server    %s of memory at most\n", str_bytes(a, sizeof a, (uint64_t)r->server_peak_rss));
+    for (size_t i = 0; i < r->n_figures; i++) {
+        const struct result_figure *f = &r->figures[i];
+        str_format(a, sizeof a, "%.*f", f->decimals, f->value);
+        fprintf(out, "%-9s %s %s\n", f->section ? f->section : r->command, f->key, a);
+    }
+    if (r->run_dir[0])
+        fprintf(out, "ledger    %s\n", r->run_dir);
+    if (r->note[0])
+        fprintf(out, "note      %s\n", r->note);
+}
+
+static void print_checks(const struct result *r, const struct painter *p)
+{
+    static const char *const words[] = {[CHECK_OK] = "ok", [CHECK_VIOLATED] = "VIOLATED", [CHECK_NOT_RUN] = "not run"};
+    char n[32], wrong[32];
+
+    if (r->n_checks)
+        fprintf(p->out, "checks\n");
+    for (size_t i = 0; i < r->n_checks; i++) {
+        const struct check_result *c = &r->checks[i];
+        word(p, c->status == CHECK_OK, c->status == CHECK_VIOLATED, words[c->status]);
+        fprintf(p->out, "%-12s", c->name);
+        if (c->status != CHECK_NOT_RUN)
+            fprintf(p->out, " %s examined", str_thousands(n, sizeof n, c->examined));
+        if (c->wrong)
+            fprintf(p->out, ", %s wrong", str_thousands(wrong, sizeof wrong, c->wrong));
+        if (c->summary[0])
+            fprintf(p->out, "%s%s", c->status == CHECK_NOT_RUN ? " " : "; ", c->summary);
+        fputc('\n', p->out);
+        for (size_t k = 0; k < c->n_detail; k++)
+            fprintf(p->out, "             %s\n", c->detail[k]);
+        if (c->wrong > c->n_detail && c->n_detail)
+            fprintf(p->out, "             and %s more\n", str_thousands(n, sizeof n, c->wrong - c->n_detail));
+    }
+}
+
+static void print_thresholds(const struct result *r, const struct painter *p)
+{
+    char found[40];
+
+    if (r->n_thresholds)
+        fprintf(p->out, "thresholds\n");
+    for (size_t i = 0; i < r->n_thresholds; i++) {
+        const struct threshold *t = &r->thresholds[i];
+        bool met = t->state == THRESHOLD_MET;
+        word(p, met, !met, met ? "ok" : "MISSED");
+        str_format(found, sizeof found, "%.10g", t->found);
+        fprintf(p->out, "%s (%s)\n", t->text, t->state == THRESHOLD_NO_SAMPLES ? "no samples" : found);
+    }
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static void print_verdict(const struct result *r, const struct painter *p)
+{
+    struct result_verdict v = result_verdict(r);
+    const char *sep = "";
+
+    if (r->interrupted || r->err || !(r->failures_matter || r->n_checks || r->n_thresholds))
+        return;
+    if (!v.failed && !v.violated && !v.missed) {
+        fprintf(p->out, "%shealthy%s\n", p->color ? "\033[32m" : "", p->color ? "\033[0m" : "");
+        return;
+    }
+    fprintf(p->out, "%snot healthy%s: ", p->color ? "\033[31m" : "", p->color ? "\033[0m" : "");
+    const struct {
+        uint64_t n;
+        const char *what, *did;
+    } parts[] = {
+        {v.failed, "operation", "failed"}, {v.violated, "check", "violated"}, {v.missed, "threshold", "missed"}};
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (parts[i].n) {
+            fprintf(p->out, "%s%llu %s%s %s", sep, (unsigned long long)parts[i].n, parts[i].what, plural(parts[i].n),
+                    parts[i].did);
+            sep = ", ";
+        }
+    fputc('\n', p->out);
+}
+
+static bool any_calls(const struct stats *s)
+{
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        if (stats_calls(s, (enum drive_op)i))
+            return true;
+    return false;
+}
+
+/* A command that only sets something up has nothing to sum up. */
+static bool anything_to_tell(const struct result *r)
+{
+    return any_calls(&r->stats) || r->tree.known || r->n_checks || r->n_figures || r->n_thresholds;
+}
+
+void result_print(const struct result *r, FILE *out, bool color)
+{
+    struct painter p = {out, color};
+
+    if (!anything_to_tell(r))
+        return;
+    print_head(r, out);
+    if (any_calls(&r->stats))
+        stats_print_table(&r->stats, out, color);
+    print_requests(&r->stats, out);
+    print_summaries(r, out);
+    print_checks(r, &p);
+    print_thresholds(r, &p);
+    stats_print_reasons(&r->stats, out, 10);
+    print_verdict(r, &p);
+}
