@@ -29,14 +29,15 @@ my @owners = (
     [qr{^cmocka} => qr{^tests/}],
 );
 
-# In a header of ours no library's types may stand, so that no caller depends on the library.
+# In a header of ours no library's types may stand, so that no caller depends on the library; *_int.h and *_impl.h are
+# shared by the files of one module.
 my $third_party = qr{^(?:curl/|libpq-fe|hiredis/|libs3|libxml/|cjson/|openssl/|http_parser|jwt|crypt\.h|ut\w+\.h)};
 
 # name => [why, files that may use it]
 my %banned = (
     (map { $_ => ['has no limit: use buf, snprintf or memcpy', qr{^tests/}] } qw(strcpy strcat sprintf vsprintf gets stpcpy)),
-    (map { $_ => ['hides bad numbers: use sv_to_i64, sv_to_f64', undef] } qw(atoi atol atoll atof sscanf)),
-    (map { $_ => ['follows the locale: use sv_to_f64', undef] } qw(strtod strtof strtold)),
+    (map { $_ => ['hides bad numbers: use sv_to_i64, sv_to_f64', qr{^tests/}] } qw(atoi atol atoll atof sscanf)),
+    (map { $_ => ['follows the locale: use sv_to_f64', qr{^tests/}] } qw(strtod strtof strtold)),
     (map { $_ => ['keeps hidden state: use sv_split', qr{^tests/}] } qw(strtok)),
     (map { $_ => ['is not safe in threads or follows the time zone: use wall_format', undef] } qw(localtime gmtime ctime asctime mktime)),
     (map { $_ => ['makes no repeatable stream: use rng', undef] } qw(rand srand random srandom drand48)),
@@ -83,7 +84,7 @@ sub check_includes {
     }
     elsif ($text =~ /^\s*#\s*include\s+<([^>]+)>/) {
         my $target = $1;
-        report($file, $line, "<$target> stands in a header: callers would depend on the library") if $file =~ /\.h$/ && $target =~ $third_party && $file !~ m{^tests/};
+        report($file, $line, "<$target> stands in a header: callers would depend on the library") if $file =~ /\.h$/ && $target =~ $third_party && $file !~ m{^tests/|_(?:int|impl)\.h$};
         for my $owner (@owners) {
             report($file, $line, "<$target> belongs to another file") if $target =~ $owner->[0] && $file !~ $owner->[1];
         }
