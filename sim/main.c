@@ -373,6 +373,14 @@ static enum err execute(struct program *p, struct errinfo *ei)
     return err;
 }
 
+/* The end of what only prints: its text must have arrived. */
+static int printed(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    return stdout_reader_gone() ? 141 : err_exit_status(ERR_IO);
+}
+
 static int run_command(const struct command *cmd, int argc, char **argv)
 {
     struct program *p = &program;
@@ -388,7 +396,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
     if (help) {
         usage_print_help(cmd, stdout);
         release(p);
-        return fflush(stdout) ? err_exit_status(ERR_IO) : 0;
+        return printed();
     }
     bool misused = err == ERR_USAGE;
     if (!err)
@@ -433,7 +441,7 @@ int main(int argc, char **argv)
     }
     if (is_word(argv[1], "--version", "-V")) {
         printf("drivesim %s\n", drivesim_version);
-        return 0;
+        return printed();
     }
     if (is_word(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
         const struct command *cmd = argc > 2 ? usage_find(commands, argv[2]) : NULL;
@@ -443,7 +451,7 @@ int main(int argc, char **argv)
             usage_print_help(cmd, stdout);
         else
             usage_print_overview(commands, stdout);
-        return 0;
+        return printed();
     }
     const struct command *cmd = usage_find(commands, argv[1]);
     return cmd ? run_command(cmd, argc - 1, argv + 1) : usage_unknown(commands, argv[1]);

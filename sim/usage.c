@@ -53,8 +53,12 @@ static void print_indented(FILE *out, const char *lines)
 {
     struct sv rest = sv_of(lines), line;
 
-    while (sv_split(&rest, '\n', &line))
-        fprintf(out, "  " SV_FMT "\n", SV_ARG(line));
+    while (sv_split(&rest, '\n', &line)) {
+        if (sv_starts(line, SV("  ")))
+            line = (struct sv){line.p + 2, line.n - 2};
+        if (sv_trim(line).n)
+            fprintf(out, "  " SV_FMT "\n", SV_ARG(line));
+    }
 }
 
 void usage_print_help(const struct command *cmd, FILE *out)

@@ -16,7 +16,8 @@ our @EXPORT = qw(sim sim_start sim_read sim_finish sim_path json_file psql slurp
 my $root = $ENV{DRIVESIM_ROOT} // do { (my $f = __FILE__) =~ s{/?tests/lib/Sim\.pm$}{}; $f eq '' ? '.' : $f };
 $root = POSIX::getcwd() . "/$root" unless $root =~ m{^/};
 
-sub sim_path { return $ENV{SIM} // "$root/build/sim" }
+my $program = $ENV{SIM} // "$root/build/sim"; # read now: the environment of a test is bare
+sub sim_path { return $program }
 
 # The environment of a user with nothing set: no target, no proxy, plain locale.
 my @KEEP = qw(PATH HOME USER LANG TMPDIR ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);

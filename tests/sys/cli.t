@@ -1,0 +1,113 @@
+# The command line as a user meets it, without any server: help, mistakes, missing environment, signals, readers that
+# leave, terminals and pipes (cases X01, X03, X04, X05, X10, X11).
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use JSON::PP;
+use Test::More;
+use lib 'tests/lib';
+use Sim;
+
+my $dir = tempdir(CLEANUP => 1);
+
+# ---- help ----
+my $r = sim([]);
+is $r->{status}, 2, 'no command: usage';
+like $r->{err}, qr/^usage: sim COMMAND/m, 'and the list of commands';
+is $r->{out}, '', 'nothing on stdout';
+
+my $overview = sim(['--help']);
+is $overview->{status}, 0, '--help';
+my @commands = $overview->{out} =~ /^  (\w+)  +\S/mg;
+cmp_ok scalar(@commands), '>=', 3, 'commands are listed';
+for my $c (@commands) {
+    my $help = sim([$c, '--help']);
+    is $help->{status}, 0, "$c --help";
+    like $help->{out}, qr/\Ausage: sim $c\b/, "$c: usage";
+    like $help->{out}, qr/^examples:\n  sim $c/m, "$c: an example";
+    like $help->{out}, qr/--json FILE/, "$c: the options of all";
+    is sim(['help', $c])->{out}, $help->{out}, "help $c is the same";
+    unlike $help->{out}, qr/[\e\r]/, "$c: plain text";
+}
+like sim(['--version'])->{out}, qr/\Adrivesim \S+\n\z/, '--version';
+
+# ---- mistakes: one sentence, status 2, JSON when asked for ----
+$r = sim(['chekc']);
+is $r->{status}, 2, 'unknown command';
+like $r->{err}, qr/did you mean 'check'/, 'with a suggestion';
+for my $case (
+    [['check', '--onyl', 'x'], qr/--onyl.*--only/],
+    [['check', 'surplus'], qr/unexpected argument "surplus"/],
+    [['check', '--fail-on', 'save.p99<fast'], qr/save\.p99<fast/],
+    [['check', '--fail-on', 'sav.p99<5'], qr/no such figure/],
+    [['check', '--log-level', 'loud'], qr/loud/],
+    [['check', '--seed', '1,5'], qr/--seed.*1,5/],
+    [['check', '--json'], qr/--json needs FILE/],
+    [['check', "\e]0;x\a"], qr/\\x1b\]0;x\\x07/],
+) {
+    my ($args, $pattern) = @$case;
+    $r = sim($args, dir => $dir);
+    is $r->{status}, 2, "@{$args}[0, 1]: usage";
+    like $r->{err}, qr/\Asim check: .*$pattern/, 'says what is wrong';
+    unlike $r->{err}, qr/\e/, 'escaped';
+}
+$r = sim(['check', '--json', "$dir/wrong.json", '--nonsense'], dir => $dir);
+is json_file("$dir/wrong.json")->{exit}, 2, 'a mistake leaves its JSON too';
+$r = sim(['check', '--json', "$dir/no/such/folder.json"], dir => $dir, env => { TMA_URL => 'http://127.0.0.1:1' });
+is $r->{status}, 2, 'a JSON file that cannot be written is found before the work';
+like $r->{err}, qr{no/such/folder\.json}, 'and named';
+
+# ---- environment ----
+$r = sim(['check'], dir => $dir, wrap => ['env', '-i']);
+is $r->{status}, 2, 'no environment at all: usage';
+like $r->{err}, qr/TMA_URL/, 'names the variable';
+$r = sim(['check', '--json', '-'], dir => $dir, env => { TMA_URL => 'http://127.0.0.1:1' });
+is $r->{status}, 3, 'nothing listens: environment';
+my $json = JSON::PP->new->decode($r->{out});
+is $json->{exit}, 3, '--json -: stdout is JSON and nothing else';
+is $json->{error}{code}, 'ENV', 'with the reason';
+unlike $r->{out}, qr/nan|inf/i, 'no figure that is none';
+
+# ---- a server that accepts and never answers ----
+my $hung = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1') or die $!;
+my %target = (dir => $dir, env => { TMA_URL => 'http://127.0.0.1:' . $hung->sockport });
+sub waiting { my ($h) = @_; sim_read($h, 10, sub { $_[0]{out} =~ /^target/m }); ok $hung->accept, 'it asks the server'; return $h }
+
+for my $signal (qw(INT TERM HUP)) {
+    my $h = waiting(sim_start(['check', '--json', "$dir/$signal.json"], %target));
+    kill $signal, $h->{pid};
+    sim_finish($h, 10);
+    is $h->{status}, 130, "SIG$signal: 130";
+    cmp_ok $h->{seconds}, '<', 8, 'at once';
+    my $j = json_file("$dir/$signal.json");
+    ok $j->{interrupted}, 'the JSON says so';
+    is $j->{exit}, 130, 'and tells the status';
+}
+
+my $h = waiting(sim_start(['check'], %target));
+close $h->{out_fh};
+sim_finish($h, 10);
+is $h->{status}, 141, 'the reader left: 141, as SIGPIPE would tell';
+unlike $h->{err}, qr/pipe|abort|signal|core/i, 'without crash text';
+
+$r = sim(['check'], %target, env => { TMA_URL => 'http://127.0.0.1:1' }, wrap => ['sh', '-c', 'exec "$@" >&-', 'sh']);
+is $r->{status}, 3, 'a closed stdout harms nothing';
+SKIP: {
+    skip 'no /dev/full', 1 unless -e '/dev/full';
+    $r = sim(['--help'], wrap => ['sh', '-c', 'exec "$@" >/dev/full', 'sh']);
+    is $r->{status}, 3, 'a full disk under stdout is told';
+}
+
+# ---- locale ----
+SKIP: {
+    my $made = system("localedef -i de_DE -f UTF-8 $dir/de_DE.UTF-8 >/dev/null 2>&1") == 0;
+    skip 'no locale with a decimal comma can be made', 2 unless $made;
+    my %german = (LC_ALL => 'de_DE.UTF-8', LOCPATH => $dir);
+    my @args = ('check', '--fail-on', 'seconds<0.5', '--json', '-');
+    my ($plain, $comma) = map { sim(\@args, dir => $dir, env => { TMA_URL => 'http://127.0.0.1:1', %$_ }) } {}, \%german;
+    is $comma->{out}, $plain->{out}, 'a decimal comma changes no JSON';
+    is $comma->{err}, $plain->{err}, 'and no text';
+}
+
+done_testing;
