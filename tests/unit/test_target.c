@@ -1,0 +1,165 @@
+/* The target: where its parts come from, what may be aimed at by the URL's form alone. */
+#include "drive/target.h"
+#include "unit.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const names[] = {"TMA_URL",
+                                    "DATABASE_URL",
+                                    "REDIS_URL",
+                                    "TMA_LOAD_S3_ENDPOINT",
+                                    "TMA_LOAD_S3_BUCKET",
+                                    "TMA_LOAD_S3_ACCESS_KEY",
+                                    "TMA_LOAD_S3_SECRET_KEY",
+                                    "TMA_LOAD_PASSWORD"};
+static char dir[] = "/tmp/test-target-XXXXXX";
+
+static void put(const char *file, const char *text)
+{
+    FILE *f = fopen(file, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int clean(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        unsetenv(names[i]);
+    unlink(".env");
+    unlink(".sim/env");
+    return 0;
+}
+
+static int enter(void **state)
+{
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(mkdir(".sim", 0700), 0);
+    return clean(state);
+}
+
+static int leave(void **state)
+{
+    clean(state);
+    rmdir(".sim");
+    assert_int_equal(chdir("/"), 0);
+    return rmdir(dir);
+}
+
+static void nothing_is_set(void **state)
+{
+    (void)state;
+    struct target t;
+    struct errinfo ei = {0};
+    setenv("TMA_URL", "", 1); /* empty is unset */
+    assert_int_equal(target_load(&t, &ei), ERR_OK);
+    assert_null(t.url);
+    assert_null(t.database_url);
+    assert_non_null(t.password); /* the default */
+    assert_false(target_has_s3(&t));
+    assert_int_equal(target_require_url(&t, &ei), ERR_USAGE);
+    assert_non_null(strstr(ei.msg, "TMA_URL"));
+    target_done(&t);
+}
+
+static void sources_in_order(void **state)
+{
+    (void)state;
+    struct target t;
+    struct errinfo ei = {0};
+    put(".sim/env", "TMA_URL=http://127.0.0.1:3200\nDATABASE_URL=postgresql://a@h/sim\nREDIS_URL=redis://sim\n");
+    put(".env",
+        "# a comment\n\nexport DATABASE_URL = \"postgresql://a@h/env\" \nTMA_LOAD_PASSWORD='with space '\r\nPORT=3\n");
+    setenv("REDIS_URL", "redis://environment", 1);
+    assert_int_equal(target_load(&t, &ei), ERR_OK);
+    assert_string_equal(t.url, "http://127.0.0.1:3200");
+    assert_string_equal(t.url_from, ".sim/env");
+    assert_string_equal(t.database_url, "postgresql://a@h/env");
+    assert_string_equal(t.redis_url, "redis://environment");
+    assert_string_equal(t.password, "with space ");
+    target_done(&t);
+}
+
+/* A stale TMA_URL must not be judged with another server's database. */
+static void parts_of_another_server(void **state)
+{
+    (void)state;
+    struct target t;
+    struct errinfo ei = {0};
+    put(".sim/env", "TMA_URL=http://127.0.0.1:3200\nDATABASE_URL=postgresql://a@h/sim\nTMA_LOAD_S3_BUCKET=b\n");
+    setenv("TMA_URL", "http://127.0.0.1:9999", 1);
+    assert_int_equal(target_load(&t, &ei), ERR_OK);
+    assert_null(t.database_url);
+    assert_null(t.s3_bucket);
+    target_done(&t);
+    setenv("TMA_URL", "http://localhost:3200/", 1); /* the same one, written otherwise */
+    assert_int_equal(target_load(&t, &ei), ERR_OK);
+    assert_string_equal(t.database_url, "postgresql://a@h/sim");
+    target_done(&t);
+}
+
+static void bad_files(void **state)
+{
+    (void)state;
+    struct target t;
+    struct errinfo ei = {0};
+    put(".env", "\nTMA_URL=\"http://127.0.0.1\n");
+    assert_int_equal(target_load(&t, &ei), ERR_USAGE);
+    assert_non_null(strstr(ei.msg, ".env line 2"));
+}
+
+static void what_may_be_aimed_at(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *url, *allow;
+        enum err want;
+        const char *says;
+    } rows[] = {
+        {"http://127.0.0.1:3200", NULL, ERR_OK, NULL},
+        {"http://127.9.8.7", NULL, ERR_OK, NULL},
+        {"http://localhost:3200/tma/", NULL, ERR_OK, NULL},
+        {"https://LocalHost", NULL, ERR_OK, NULL},
+        {"http://[::1]:3200", NULL, ERR_OK, NULL},
+        {"http://latest.example.com", NULL, ERR_SAFETY, "--allow-host latest.example.com"},
+        {"http://latest.example.com", "latest.example.com", ERR_OK, NULL},
+        {"http://latest.example.com", "LATEST.example.com.", ERR_OK, NULL},
+        {"http://latest.example.com", "example.com", ERR_SAFETY, "--allow-host"},
+        {"http://latest.example.com", "", ERR_SAFETY, "--allow-host"},
+        {"http://10.0.0.7:3200", NULL, ERR_SAFETY, "--allow-host"},
+        {"http://10.0.0.7:3200", "10.0.0.7", ERR_OK, NULL},
+        {"http://127.0.0.1.example.com", NULL, ERR_SAFETY, "--allow-host"},
+        {"http://localhost.example.com", NULL, ERR_SAFETY, "--allow-host"},
+        {"http://prod.example.com", "prod.example.com", ERR_SAFETY, "production"},
+        {"http://drive-production.example.com", "drive-production.example.com", ERR_SAFETY, "production"},
+        {"http://reproduction.example.com", "reproduction.example.com", ERR_OK, NULL},
+        {"ftp://127.0.0.1", NULL, ERR_USAGE, "TMA_URL"},
+        {"127.0.0.1:3200", NULL, ERR_USAGE, "TMA_URL"},
+        {"http://", NULL, ERR_USAGE, "TMA_URL"},
+        {"http://::1:3200", NULL, ERR_USAGE, "TMA_URL"},
+        {"http://127.0.0.1:99999", NULL, ERR_USAGE, "TMA_URL"},
+        {"http://user:pw@127.0.0.1:3200", NULL, ERR_USAGE, "TMA_URL"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct target t = {.url = mem_strdup(rows[i].url), .allow_host = mem_strdup(rows[i].allow)};
+        struct errinfo ei = {0};
+        enum err err = target_require_url(&t, &ei);
+        if (err != rows[i].want || (rows[i].says && !strstr(ei.msg, rows[i].says)))
+            fail_msg("%s: %s, \"%s\"", rows[i].url, err_symbol(err), ei.msg);
+        target_done(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(nothing_is_set, clean),          cmocka_unit_test_setup(sources_in_order, clean),
+        cmocka_unit_test_setup(parts_of_another_server, clean), cmocka_unit_test_setup(bad_files, clean),
+        cmocka_unit_test_setup(what_may_be_aimed_at, clean),
+    };
+    return cmocka_run_group_tests_name("target", tests, enter, leave);
+}
