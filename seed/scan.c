@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "drive/api.h"
 #include "seed/seed.h"
-#include <string.h>
+#include <stdio.h>
 
 struct scan_item {
     uint32_t account, folder; /* folder SHAPE_ROOT: the top */
@@ -26,8 +26,7 @@ static void note_file(const struct tree *t, struct found *f, uint32_t at, const 
     bool size = item->size == (int64_t)plan->size, time = item->modified.us == plan->modified_s * US_PER_S;
     *seen = (struct found_file){
         .state = size && time ? FOUND_YES : FOUND_CHANGED, .size = item->size, .modified_us = item->modified.us};
-    if (strlen(item->id) < sizeof seen->id)
-        strcpy(seen->id, item->id);
+    snprintf(seen->id, sizeof seen->id, "%s", item->id);
     f->resized += !size;
     f->retimed += !time;
     f->n_files++;

@@ -53,7 +53,7 @@ void tree_user_email(char dst[64], unsigned account, unsigned user);
 enum found_state { FOUND_NO, FOUND_YES, FOUND_CHANGED }; /* CHANGED: there, with another size or time */
 struct found_file {
     uint8_t state;
-    char id[33];
+    char id[64];
     int64_t size, modified_us;
 };
 struct found {

@@ -4,6 +4,7 @@
  * names. Shared by everything above. Layer 2. */
 #include "base/clock.h"
 #include "base/str.h"
+#include "drive/limits.h"
 
 /* operation: symbol, JSON key, text, weight in the default mix (0: not drawn) */
 /* clang-format off */
@@ -114,17 +115,6 @@ enum perm_bit {
 #define PERM_ALL  ((1u << PERM_COUNT) - 1)
 const char *perm_name(enum perm_bit bit);
 bool perm_parse(const char *name, unsigned *mask);
-
-#define DRIVE_ID_MAX             63
-#define DRIVE_NAME_MAX           255 /* bytes, uploads */
-#define DRIVE_FOLDER_NAME_MAX    100 /* characters, folders and renames */
-#define DRIVE_LIST_LIMIT_MAX     500
-#define DRIVE_STREAMS_PER_LOGIN  20
-#define DRIVE_REQUESTS_PER_15MIN 10000
-#define DRIVE_UPLOADS_PER_30MIN  20000
-#define DRIVE_LOGINS_PER_15MIN   25
-#define DRIVE_HEARTBEAT_US       (60 * US_PER_S)
-#define DRIVE_EMAIL_DOMAIN       "@load.test"
 
 /* One entry of a listing. Strings live in the arena that the listing was read into. */
 struct drive_file {

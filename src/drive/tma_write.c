@@ -17,12 +17,10 @@ static void body_begin(struct body *b)
     jsonw_object(&b->w, NULL);
 }
 
-static struct tma_call post(struct buf *path, const char *to, struct body *b)
+static struct tma_call post(struct buf *path, struct body *b)
 {
-    if (b)
-        jsonw_end_object(&b->w);
-    tma_path(path, to, NULL, NULL);
-    return (struct tma_call){.method = "POST", .path = path, .json = b ? &b->text : NULL, .write = true};
+    jsonw_end_object(&b->w);
+    return (struct tma_call){.method = "POST", .path = path, .json = &b->text, .write = true};
 }
 
 static MAY_YIELD enum err file_answer(struct api *a, const struct tma_call *c, struct arena *mem,
@@ -48,7 +46,8 @@ enum err tma_folder_create(struct api *a, const char *parent, const char *name, 
     jsonw_str(&b.w, "name", name);
     if (parent)
         jsonw_str(&b.w, "parentId", parent);
-    struct tma_call c = post(&path, "/api/files/folder", &b);
+    tma_path(&path, "/api/files/folder", NULL, NULL);
+    struct tma_call c = post(&path, &b);
     return file_answer(a, &c, mem, out, r);
 }
 
@@ -60,7 +59,8 @@ enum err tma_rename(struct api *a, const char *id, const char *name, struct aren
     body_begin(&b);
     jsonw_str(&b.w, "id", id);
     jsonw_str(&b.w, "name", name);
-    struct tma_call c = post(&path, "/api/files/rename", &b);
+    tma_path(&path, "/api/files/rename", NULL, NULL);
+    struct tma_call c = post(&path, &b);
     return file_answer(a, &c, mem, out, r);
 }
 
@@ -93,8 +93,8 @@ enum err tma_lock(struct api *a, const char *id, unsigned ttl_s, const char *ren
     body_begin(&b);
     if (ttl_s)
         jsonw_i64(&b.w, "ttlSeconds", ttl_s);
-    struct tma_call c = post(&path, "", &b);
     tma_path(&path, "/api/files/", id, "/lock");
+    struct tma_call c = post(&path, &b);
     c.cap = API_CAP_LOCKS;
     if (renew_lock_id) {
         snprintf(renew, sizeof renew, WIRE_LOCK_HEADER ": %s", renew_lock_id);
@@ -145,7 +145,8 @@ static MAY_YIELD enum err post_ids(struct api *a, const char *to, const char *co
     jsonw_end_array(&b.w);
     if (parent_set)
         jsonw_str(&b.w, "parentId", parent);
-    struct tma_call c = post(&path, to, &b);
+    tma_path(&path, to, NULL, NULL);
+    struct tma_call c = post(&path, &b);
     if (job)
         *job = (struct api_job){.count = -1};
     enum err err = tma_call_json(a, &c, &j, r);

@@ -114,23 +114,42 @@ bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CO
     return readable;
 }
 
+/* The next field before sep as a number in [0, most]; false when it is none. */
+static bool next_number(struct sv *rest, char sep, int64_t most, int *out)
+{
+    struct sv field;
+    int64_t v;
+    if (!sv_split(rest, sep, &field) || !sv_to_i64(field, &v) || v < 0 || v > most)
+        return false;
+    *out = (int)v;
+    return true;
+}
+
+static bool next_month(struct sv *rest, int *out)
+{
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct sv field;
+    if (!sv_split(rest, ' ', &field))
+        return false;
+    for (int i = 0; i < (int)ARRAY_LEN(months); i++) {
+        if (sv_eq_cstr(field, months[i])) {
+            *out = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), without strptime, which reads months in the user's language. */
 static bool http_date(struct sv s, struct wall *out)
 {
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    char text[40], month[4];
+    struct sv day_name;
     struct tm tm = {0};
-    if (s.n >= sizeof text)
+    if (!sv_split(&s, ' ', &day_name) || !next_number(&s, ' ', 31, &tm.tm_mday) || !next_month(&s, &tm.tm_mon) ||
+        !next_number(&s, ' ', 9999, &tm.tm_year) || !next_number(&s, ':', 23, &tm.tm_hour) ||
+        !next_number(&s, ':', 59, &tm.tm_min) || !next_number(&s, ' ', 60, &tm.tm_sec))
         return false;
-    memcpy(text, s.p, s.n);
-    text[s.n] = '\0';
-    if (sscanf(text, "%*3[A-Za-z], %2d %3[A-Za-z] %4d %2d:%2d:%2d GMT", &tm.tm_mday, month, &tm.tm_year, &tm.tm_hour,
-               &tm.tm_min, &tm.tm_sec) != 6)
-        return false;
-    const char *at = strlen(month) == 3 ? strstr(months, month) : NULL;
-    if (!at || (at - months) % 3)
-        return false;
-    tm.tm_mon = (int)(at - months) / 3;
     tm.tm_year -= 1900;
     out->us = (int64_t)timegm(&tm) * US_PER_S;
     return true;
