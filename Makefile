@@ -32,6 +32,7 @@ dir_of    = $(firstword $(wildcard src/$(1) $(1)))
 src_of    = $(filter-out sim/main.c,$(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
 obj_of    = $(patsubst %,$(OBJ)/%.o,$(basename $(call src_of,$(1)))) $(if $(EMBED_$(1)),$(OBJ)/embed_$(1).o)
 # Files that a layer carries within the binary, as the table embed_LAYER of base/embed.h.
+EMBED_drive  := $(sort $(wildcard src/drive/stack_npm/*))
 EMBED_server := $(sort $(wildcard src/server/sql/*.sql))
 ARCHIVES := $(foreach l,$(LAYERS),$(OBJ)/lib$(l).a)
 LINK      = -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS)

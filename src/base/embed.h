@@ -10,5 +10,5 @@ struct embed_file {
     uint64_t size;
 };
 /* Sorted by name; each table ends with a row whose name is NULL. */
-extern const struct embed_file embed_server[];
+extern const struct embed_file embed_drive[], embed_server[];
 #endif

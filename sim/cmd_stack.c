@@ -1,0 +1,162 @@
+/* `sim stack`: the throwaway Postgres, Redis, S3 store and reference server of a folder. */
+#include "drive/cmd.h"
+#include "drive/stack.h"
+#include <stddef.h>
+#include <string.h>
+
+struct stack_options {
+    const char *action, *part;
+    const char *dir, *server_args, *account;
+    bool no_server, docker, native;
+    int64_t lines;
+};
+
+static const struct opt_pos positions[] = {
+    {"action", OPT_STR, offsetof(struct stack_options, action), 0, 0, false,
+     "up, down, status, logs; of one part: start, stop, kill, restart"},
+    {"part", OPT_STR, offsetof(struct stack_options, part), 0, 0, true, "postgres, redis, store or server"},
+    {0},
+};
+
+static const struct opt options[] = {
+    {"dir", 0, "DIR", OPT_STR, offsetof(struct stack_options, dir), 0, 0,
+     "the folder that the stack belongs to (its files are in DIR/.sim; default: this one)"},
+    {"no-server", 0, NULL, OPT_FLAG, offsetof(struct stack_options, no_server), 0, 0,
+     "up: only Postgres, Redis and the store"},
+    {"server-args", 0, "TEXT", OPT_STR, offsetof(struct stack_options, server_args), 0, 0,
+     "up, start: more options for `sim serve`"},
+    {"account", 0, "NAME", OPT_STR, offsetof(struct stack_options, account), 0, 0,
+     "as root: who runs Postgres (default: postgres, else nobody)"},
+    {"native", 0, NULL, OPT_FLAG, offsetof(struct stack_options, native), 0, 0,
+     "up: processes, even where a Docker engine answers"},
+    {"docker", 0, NULL, OPT_FLAG, offsetof(struct stack_options, docker), 0, 0, "up: containers or nothing"},
+    {"lines", 'n', "N", OPT_INT, offsetof(struct stack_options, lines), 0, 1e9,
+     "logs: the last N lines of each part (default 50, 0: all)"},
+    {0},
+};
+static const struct stack_options defaults = {.lines = 50};
+
+struct request {
+    struct stack *stack;
+    const struct stack_options *opt;
+    FILE *out;
+};
+
+MAY_YIELD static enum err up(struct request *r, struct errinfo *ei)
+{
+    enum err err = stack_up(r->stack, ei);
+    return err ? err : stack_print_env(r->stack, r->out, true, ei);
+}
+
+MAY_YIELD static enum err down(struct request *r, struct errinfo *ei)
+{
+    return stack_down(r->stack, ei);
+}
+
+MAY_YIELD static enum err status(struct request *r, struct errinfo *ei)
+{
+    return stack_print_status(r->stack, r->out, ei);
+}
+
+MAY_YIELD static enum err logs(struct request *r, struct errinfo *ei)
+{
+    return stack_print_logs(r->stack, r->opt->part, r->opt->lines, r->out, ei);
+}
+
+MAY_YIELD static enum err start(struct request *r, struct errinfo *ei)
+{
+    return stack_part_start(r->stack, r->opt->part, ei);
+}
+
+MAY_YIELD static enum err stop(struct request *r, struct errinfo *ei)
+{
+    return stack_part_stop(r->stack, r->opt->part, ei);
+}
+
+MAY_YIELD static enum err kill_part(struct request *r, struct errinfo *ei)
+{
+    return stack_part_kill(r->stack, r->opt->part, ei);
+}
+
+MAY_YIELD static enum err restart(struct request *r, struct errinfo *ei)
+{
+    enum err err = stack_part_stop(r->stack, r->opt->part, ei);
+    return err ? err : stack_part_start(r->stack, r->opt->part, ei);
+}
+
+enum part_use { PART_NONE, PART_MAY, PART_MUST };
+static const struct action {
+    const char *name;
+    enum part_use part;
+    bool change; /* takes the stack's lock */
+    MAY_YIELD enum err (*run)(struct request *r, struct errinfo *ei);
+} actions[] = {
+    {"up", PART_NONE, true, up},          {"down", PART_NONE, true, down},       {"status", PART_NONE, false, status},
+    {"logs", PART_MAY, false, logs},      {"start", PART_MUST, true, start},     {"stop", PART_MUST, true, stop},
+    {"kill", PART_MUST, true, kill_part}, {"restart", PART_MUST, true, restart}, {0},
+};
+
+static enum err find_action(const struct stack_options *o, const struct action **out, struct errinfo *ei)
+{
+    for (const struct action *a = actions; a->name; a++) {
+        if (strcmp(a->name, o->action) != 0)
+            continue;
+        if (a->part == PART_MUST && !o->part)
+            return err_set(ei, ERR_USAGE, "stack %s: say which part: postgres, redis, store or server", a->name);
+        if (a->part == PART_NONE && o->part)
+            return err_set(ei, ERR_USAGE, "stack %s takes no further argument ('%s')", a->name, o->part);
+        *out = a;
+        return ERR_OK;
+    }
+    return err_set(ei, ERR_USAGE, "stack: unknown action '%s': up, down, status, logs, start, stop, kill or restart",
+                   o->action);
+}
+
+static void on_interrupt(void *arg)
+{
+    stack_cancel(arg);
+}
+
+static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    const struct stack_options *o = arg;
+    const struct action *a = NULL;
+    struct request r = {.opt = o, .out = ctx->out};
+    struct stack_conf conf = {.dir = o->dir,
+                              .mode = o->native   ? STACK_NATIVE
+                                      : o->docker ? STACK_DOCKER
+                                                  : STACK_AUTO,
+                              .no_server = o->no_server,
+                              .server_args = o->server_args,
+                              .account = o->account,
+                              .progress = ctx->common->quiet ? NULL : stderr};
+    enum err err = find_action(o, &a, ei);
+    if (!err && o->native && o->docker)
+        err = err_set(ei, ERR_USAGE, "--native and --docker exclude each other");
+    if (!err)
+        err = stack_open(&r.stack, ctx->loop, ctx->http, &conf, a->change, ei);
+    if (err)
+        return err;
+    ctx->on_interrupt_arg = r.stack;
+    ctx->on_interrupt = on_interrupt;
+    err = a->run(&r, ei);
+    ctx->on_interrupt = NULL;
+    stack_close(&r.stack);
+    return err;
+}
+
+const struct command cmd_stack = {
+    .name = "stack",
+    .summary = "start and stop a throwaway Postgres, Redis, S3 store and reference server",
+    .usage = "sim stack up|down|status|logs [PART] | start|stop|kill|restart PART",
+    .examples = "eval \"$(sim stack up)\"\n"
+                "sim stack status\n"
+                "sim stack logs server --lines 200\n"
+                "sim stack kill server && sim stack start server\n"
+                "sim stack down",
+    .pos = positions,
+    .opts = options,
+    .conf_size = sizeof(struct stack_options),
+    .defaults = &defaults,
+    .run = run,
+};

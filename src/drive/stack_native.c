@@ -1,0 +1,360 @@
+/* Runs one part of the native stack: prepare, choose a port, start, await its answer, set up. The doubtful decision: a
+ * port is tested and then given to the program, and another process may take it in between. So the answer must also be
+ * ours (each part's answers() looks), and a part that ends while its port is somebody's tries the next one. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "drive/stack_impl.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PORT_TRIES     50
+#define READY_LIMIT_US (120 * US_PER_S)
+#define LOOK_EVERY_US  (20 * US_PER_MS)
+#define KILL_WAIT_US   (10 * US_PER_S)
+#define MAX_FOUND      512
+#define TAIL_LINES     15
+
+void stack_say(struct stack *s, const char *fmt, ...)
+{
+    va_list ap;
+    if (!s->conf.progress)
+        return;
+    va_start(ap, fmt);
+    vfprintf(s->conf.progress, fmt, ap);
+    va_end(ap);
+    fputc('\n', s->conf.progress);
+    fflush(s->conf.progress);
+}
+
+/* ---- ports ---- */
+
+static struct sockaddr_in loopback(int port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+static bool port_free(int port)
+{
+    struct sockaddr_in a = loopback(port);
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+              bind(fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 1) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* On loopback connect() does not wait: it succeeds or is refused. */
+bool part_port_open(const struct part *p)
+{
+    struct sockaddr_in a = loopback(p->port);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+static bool taken_by_another_part(const struct part *p, int port)
+{
+    for (int i = 0; i < PART_COUNT; i++)
+        if (&p->stack->parts[i] != p && p->stack->parts[i].port == port)
+            return true;
+    return false;
+}
+
+enum err stack_choose_port(struct part *p, int from, struct errinfo *ei)
+{
+    for (int port = from; port < from + PORT_TRIES; port++) {
+        if (taken_by_another_part(p, port) || !port_free(port))
+            continue;
+        p->port = port;
+        return ERR_OK;
+    }
+    return err_set(ei, ERR_ENV, "no free port between %d and %d", from, from + PORT_TRIES - 1);
+}
+
+/* ---- processes ---- */
+
+bool part_alive(const struct part *p)
+{
+    return proc_alive(&p->proc);
+}
+
+/* Its process, and whatever it left behind: Postgres' children leave its session, a killed one's live on for a while.
+ */
+static size_t part_processes(const struct part *p, struct proc *out, size_t max)
+{
+    size_t n = 0;
+    if (part_alive(p))
+        out[n++] = p->proc;
+    if (p->exe)
+        n += proc_find(p->exe, p->folder, out + n, max - n);
+    return n;
+}
+
+enum err part_end(struct part *p, int signo, int64_t grace_us, struct errinfo *ei)
+{
+    enum err err = ERR_OK;
+    struct proc *found = mem_alloc(MAX_FOUND * sizeof *found);
+    if (part_alive(p)) /* its children end by its word, not by ours */
+        err = proc_end(p->stack->loop, &p->proc, 1, signo, grace_us, ei);
+    size_t n;
+    while (!err && (n = part_processes(p, found, MAX_FOUND)) > 0)
+        err = proc_end(p->stack->loop, found, n, SIGKILL, KILL_WAIT_US, ei);
+    mem_free(found);
+    if (!err)
+        p->proc = (struct proc){0};
+    return err;
+}
+
+enum err part_tool(struct part *p, const char *const *argv, const char *cwd, const struct account *as, int64_t limit_us,
+                   struct errinfo *ei)
+{
+    struct stack *s = p->stack;
+    struct proc_spec spec = {.argv = argv, .cwd = cwd, .log = p->log, .as = as, .dies_with_us = true};
+    int status = 0;
+    enum err err = proc_run(s->loop, &spec, mono_add(mono_now(), limit_us), &s->tools[p - s->parts], &status, ei);
+    if (!err && s->cancelled)
+        err = err_set(ei, ERR_INTERRUPTED, "interrupted");
+    if (!err && status != 0)
+        err = err_set(ei, ERR_ENV, "%s failed with status %d", argv[0], status);
+    return err;
+}
+
+/* ---- starting ---- */
+
+struct exit_watch {
+    struct io io;
+    struct done done;
+    bool gone;
+};
+
+static void on_exit_event(struct io *io, uint32_t events)
+{
+    struct exit_watch *w = container_of(io, struct exit_watch, io);
+    (void)events;
+    loop_io_set(io, 0);
+    w->gone = true;
+    done_set(&w->done);
+}
+
+/* Until it answers, ends, or the time is over. */
+MAY_YIELD static enum err await_answer(struct part *p, int pidfd, struct errinfo *ei)
+{
+    struct stack *s = p->stack;
+    struct exit_watch w = {.io = {.fd = pidfd, .fn = on_exit_event}};
+    struct mono deadline = mono_add(mono_now(), READY_LIMIT_US);
+    struct errinfo last = {0};
+    enum err err = loop_io_add(s->loop, &w.io, EPOLLIN, ei);
+    while (!err) {
+        if (s->cancelled)
+            err = err_set(ei, ERR_INTERRUPTED, "interrupted");
+        else if (w.gone)
+            err = err_set(ei, ERR_CLOSED, "it ended by itself");
+        else if (part_port_open(p) && !w.gone && p->ops->answers(p, &last) == ERR_OK && !w.gone)
+            break;
+        else if (!mono_before(mono_now(), deadline))
+            err = err_set(ei, ERR_TIMEOUT, "it does not answer: %s", err_message(&last));
+        else
+            done_wait_until(s->loop, &w.done, mono_add(mono_now(), LOOK_EVERY_US));
+    }
+    loop_io_remove(&w.io);
+    return err;
+}
+
+MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as, struct errinfo *ei)
+{
+    struct part_command c = {0};
+    struct arena *mem = arena_new(8192);
+    char exe[PATH_MAX];
+    int pidfd = -1;
+    enum err err = p->ops->command(p, mem, &c, ei);
+    if (!err) {
+        struct proc_spec spec = {.argv = c.argv, .env = c.env, .cwd = p->folder, .log = p->log, .as = as};
+        err = proc_start(&spec, &p->proc, &pidfd, ei);
+    }
+    arena_free(&mem);
+    if (err)
+        return err;
+    p->started_now = true;
+    if (proc_exe(&p->proc, exe, sizeof exe))
+        p->exe = arena_strdup(p->stack->mem, exe);
+    err = stack_state_save(p->stack, ei);
+    if (!err)
+        err = await_answer(p, pidfd, ei);
+    close(pidfd);
+    if (err) {
+        pid_t pid = p->proc.pid;
+        if (part_end(p, SIGKILL, KILL_WAIT_US, NULL))
+            LOGW("stack", "%s: a process stays behind", p->ops->name);
+        (void)!waitpid(pid, NULL, WNOHANG);
+    }
+    return err;
+}
+
+enum err part_account(const struct part *p, struct account *a, const struct account **as, struct errinfo *ei)
+{
+    const char *names[] = {p->stack->conf.account, "postgres", "nobody"};
+    *as = NULL;
+    if (!p->ops->own_account || geteuid() != 0)
+        return ERR_OK;
+    *as = a;
+    return account_find(names, p->stack->conf.account ? 1 : ARRAY_LEN(names), a, ei);
+}
+
+MAY_YIELD static enum err part_start(struct part *p, struct errinfo *ei)
+{
+    struct account a;
+    const struct account *as = NULL;
+    bool fixed = p->port != 0; /* clients know it already */
+    enum err err = part_account(p, &a, &as, ei);
+    if (!err)
+        err = part_end(p, SIGKILL, KILL_WAIT_US, ei); /* what a crash left */
+    while (!err) {
+        if (!fixed && (err = stack_choose_port(p, p->port ? p->port + 1 : p->ops->port, ei)))
+            break;
+        if (fixed && !port_free(p->port))
+            return err_set(ei, ERR_ENV, "its port %d is taken by another program", p->port);
+        err = start_on_port(p, as, ei);
+        if (err != ERR_CLOSED || fixed || port_free(p->port))
+            break;
+        LOGD("stack", "%s: port %d was taken meanwhile", p->ops->name, p->port);
+        err = ERR_OK;
+    }
+    return err;
+}
+
+/* ---- all of them ---- */
+
+enum err stack_part_bring_up(struct part *p, struct errinfo *ei)
+{
+    struct mono begun = mono_now();
+    char took[32];
+    if (part_alive(p) && part_port_open(p) && p->ops->answers(p, ei) == ERR_OK)
+        return ERR_OK;
+    enum err err = ERR_OK;
+    if (mkdir(p->folder, 0711) < 0 && errno != EEXIST)
+        err = err_sys(ei, ERR_ENV, "cannot make %s", p->folder);
+    if (!err && p->ops->prepare)
+        err = p->ops->prepare(p, ei);
+    if (!err)
+        err = part_start(p, ei);
+    if (!err && p->ops->setup)
+        err = p->ops->setup(p, ei);
+    if (!err)
+        stack_say(p->stack, "%-9s ready on 127.0.0.1:%d after %s", p->ops->name, p->port,
+                  str_duration(took, sizeof took, mono_diff(mono_now(), begun)));
+    return err;
+}
+
+static void bring_up_task(void *arg)
+{
+    struct part *p = arg;
+    p->err = stack_part_bring_up(p, &p->ei);
+    if (p->err && p->err != ERR_INTERRUPTED)
+        stack_cancel(p->stack); /* the others need not go on */
+}
+
+/* The first that failed of its own; those that stopped because of it are not to blame. */
+static struct part *first_failure(struct stack *s)
+{
+    struct part *found = NULL;
+    for (int i = 0; i < PART_COUNT; i++) {
+        struct part *p = &s->parts[i];
+        if (p->err && (!found || found->err == ERR_INTERRUPTED))
+            found = p;
+    }
+    return found;
+}
+
+static enum err blame(struct stack *s, const struct part *p, struct errinfo *ei)
+{
+    if (p->err == ERR_INTERRUPTED)
+        return err_set(ei, ERR_INTERRUPTED, "interrupted");
+    if (s->conf.progress && access(p->log, R_OK) == 0) {
+        fprintf(s->conf.progress, "%s: the last lines of its log:\n", p->ops->name);
+        stack_tail(s->conf.progress, p->log, TAIL_LINES);
+    }
+    return err_set(ei, ERR_ENV, "%s: %s", p->ops->name, err_message(&p->ei));
+}
+
+MAY_YIELD static enum err end_started(struct stack *s, struct errinfo *ei)
+{
+    enum err first = ERR_OK;
+    for (int i = PART_COUNT - 1; i >= 0; i--) {
+        struct part *p = &s->parts[i];
+        enum err err = p->started_now ? part_end(p, p->ops->stop_signal, KILL_WAIT_US, ei) : ERR_OK;
+        first = first ? first : err;
+    }
+    return first ? first : stack_state_save(s, ei);
+}
+
+enum err stack_native_up(struct stack *s, struct errinfo *ei)
+{
+    struct group g = {0};
+    for (int i = 0; i < PART_SERVER; i++) {
+        s->parts[i].wanted = true;
+        group_spawn(s->loop, &g, bring_up_task, &s->parts[i]);
+    }
+    group_wait(s->loop, &g);
+    struct part *server = &s->parts[PART_SERVER];
+    server->wanted = server->wanted || !s->conf.no_server;
+    if (!first_failure(s) && server->wanted && !s->conf.no_server)
+        bring_up_task(server);
+    const struct part *failed = first_failure(s);
+    if (!failed)
+        return stack_state_save(s, ei);
+    enum err err = blame(s, failed, ei);
+    struct errinfo after;
+    enum err left = s->fresh ? stack_native_down(s, &after) : end_started(s, &after);
+    if (left)
+        LOGW("stack", "%s", err_message(&after));
+    return err;
+}
+
+struct ending {
+    struct part *part;
+    enum err err;
+    struct errinfo ei;
+};
+
+static void end_task(void *arg)
+{
+    struct ending *e = arg;
+    struct part *p = e->part;
+    e->err = part_end(p, p->ops->stop_signal, p->ops->stop_grace_s * US_PER_S, &e->ei);
+    if (!e->err && p->ops->removed)
+        p->ops->removed(p);
+    if (!e->err)
+        e->err = stack_remove_tree(p->folder, &e->ei);
+}
+
+/* The server first, so that it does not complain about the others; those all at once. */
+enum err stack_native_down(struct stack *s, struct errinfo *ei)
+{
+    struct ending ends[PART_COUNT] = {0};
+    struct group g = {0};
+    enum err err = ERR_OK;
+    for (int i = PART_COUNT - 1; i >= 0; i--) {
+        ends[i].part = &s->parts[i];
+        group_spawn(s->loop, &g, end_task, &ends[i]);
+        if (i == PART_SERVER)
+            group_wait(s->loop, &g);
+    }
+    group_wait(s->loop, &g);
+    for (int i = 0; i < PART_COUNT && !err; i++)
+        if (ends[i].err)
+            err = err_set(ei, ends[i].err, "%s: %s", s->parts[i].ops->name, err_message(&ends[i].ei));
+    return err;
+}
