@@ -20,12 +20,16 @@
 #include <unistd.h>
 
 /* One line here and one below for each command. */
+extern const struct command cmd_stack;
 extern const struct command cmd_seed;
+extern const struct command cmd_run;
 extern const struct command cmd_check;
 extern const struct command cmd_serve;
 
 static const struct command *const commands[] = {
+    &cmd_stack,
     &cmd_seed,
+    &cmd_run,
     &cmd_check,
     &cmd_serve,
     NULL,
