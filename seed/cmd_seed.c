@@ -162,6 +162,11 @@ static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *e
     return err;
 }
 
+static bool only_explains(const void *conf)
+{
+    return ((const struct seed_conf *)conf)->explain;
+}
+
 static const struct opt_pos pos[] = {
     {"sub-users", OPT_INT, offsetof(struct seed_conf, sub_users), 0, 500, false, "logins of each owner besides itself"},
     {"scale", OPT_NUM, offsetof(struct seed_conf, scale), 0.0001, SHAPE_SCALE_MAX, false,
@@ -193,4 +198,5 @@ const struct command cmd_seed = {
     .defaults = &defaults,
     .flags = CMD_NEEDS_URL | CMD_THEN_CHECK,
     .run = run,
+    .offline = only_explains,
 };

@@ -311,6 +311,14 @@ static enum err prepare(struct program *p, int argc, char **argv, bool *help, st
     return err ? err : apply_common(p, ei);
 }
 
+/* What the command's row asks for, less the server when this call needs none. */
+static unsigned flags_of(const struct program *p)
+{
+    bool offline = p->cmd->offline && p->cmd->offline(p->conf);
+
+    return offline ? p->cmd->flags & ~(unsigned)(CMD_NEEDS_URL | CMD_THEN_CHECK) : p->cmd->flags;
+}
+
 static enum err load_target(struct program *p, struct errinfo *ei)
 {
     enum err err = target_load(&p->target, ei);
@@ -320,7 +328,7 @@ static enum err load_target(struct program *p, struct errinfo *ei)
     p->target.insecure = p->common->insecure;
     p->target.cafile = mem_strdup(p->common->cafile);
     p->target.allow_host = mem_strdup(p->common->allow_host);
-    return p->cmd->flags & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;
+    return flags_of(p) & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;
 }
 
 static enum err start_loop(struct program *p, struct errinfo *ei)
@@ -352,27 +360,28 @@ static enum err judge_afterwards(struct program *p, const struct check_baseline 
 static enum err execute(struct program *p, struct errinfo *ei)
 {
     const struct command *cmd = p->cmd;
+    unsigned flags = flags_of(p);
     struct check_baseline since = {0};
     enum err err = load_target(p, ei);
 
     if (err)
         return err;
-    if (cmd->flags & CMD_NO_LOOP)
+    if (flags & CMD_NO_LOOP)
         catch_signals();
     else
         err = start_loop(p, ei);
-    if (!err && cmd->flags & CMD_NEEDS_URL) {
+    if (!err && flags & CMD_NEEDS_URL) {
         target_print(&p->target, p->ctx.out);
         err = target_probe(&p->target, p->loop, p->http, ei);
     }
     if (err)
         return err;
-    if (cmd->flags & CMD_THEN_CHECK)
+    if (flags & CMD_THEN_CHECK)
         check_baseline_take(&p->ctx, &since);
     p->started = mono_now();
     err = cmd->run(p->conf, &p->ctx, ei);
     p->ctx.on_interrupt = NULL;
-    if (!err && cmd->flags & CMD_THEN_CHECK)
+    if (!err && flags & CMD_THEN_CHECK)
         err = judge_afterwards(p, &since, ei);
     return err;
 }

@@ -46,6 +46,8 @@ struct command { /* one row of the table in sim/main.c; each command's file defi
     const void *defaults; /* copied over conf before parsing; NULL: zeros */
     unsigned flags;
     MAY_YIELD enum err (*run)(void *conf, struct cmd_ctx *ctx, struct errinfo *ei);
+    /* True when these arguments ask no server: it is then neither probed before nor judged after. NULL: never. */
+    bool (*offline)(const void *conf);
 };
 
 /* Progress: on a terminal one line rewritten in place, in a pipe a plain line every 15 s, with rate and the time left.
