@@ -391,7 +391,7 @@ static int printed(void)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
-    return stdout_reader_gone() ? 141 : err_exit_status(ERR_IO);
+    return stdout_reader_gone() ? RESULT_READER_GONE : err_exit_status(ERR_IO);
 }
 
 static int run_command(const struct command *cmd, int argc, char **argv)

@@ -3,8 +3,7 @@
 #include "drive/threshold.h"
 #include <string.h>
 
-#define JSON_MAX    (64u << 20)
-#define STATUS_PIPE 141 /* what a program killed by SIGPIPE shows: 128 + 13 */
+#define JSON_MAX (64u << 20)
 
 void result_init(struct result *r, const char *command)
 {
@@ -60,7 +59,7 @@ int result_exit_status(const struct result *r)
     struct result_verdict v = result_verdict(r);
 
     if (r->reader_gone)
-        return STATUS_PIPE;
+        return RESULT_READER_GONE;
     if (r->interrupted)
         return err_exit_status(ERR_INTERRUPTED);
     if (r->err)

@@ -75,7 +75,9 @@ void result_figure(struct result *r, const char *section, const char *key, doubl
 enum err result_threshold(struct result *r, const char *expr, struct errinfo *ei) WARN_UNUSED;
 /* Judges every threshold by what the result holds now. One whose figure has no samples is missed. */
 void result_judge(struct result *r);
-/* After result_judge: 0 healthy, 1 a check, a threshold or a failure, else what err says; 141 when the reader went. */
+#define RESULT_READER_GONE 141 /* what a program killed by SIGPIPE shows: 128 + 13 */
+/* After result_judge: 0 healthy, 1 a check, a threshold or a failure, else what err says; RESULT_READER_GONE when it is
+ * so. */
 int result_exit_status(const struct result *r);
 
 void result_print(const struct result *r, FILE *out, bool color); /* nothing when there is nothing to sum up */

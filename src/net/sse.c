@@ -12,13 +12,14 @@ enum {
     KEEP_BYTES =
         4096, /* a buffer that one large event has grown beyond this is freed: there are thousands of parsers */
     FIELD_MAX = 64 * 1024,
+    NAME_ROOM = 16, /* a line is a field's name, a colon and a value: the limit is the value's */
 };
 
 void sse_init(struct sse *s, size_t max_event, void (*on_event)(void *, const struct sse_event *), void *arg)
 {
     memset(s, 0, sizeof *s);
     size_t field_max = max_event < FIELD_MAX ? max_event : FIELD_MAX;
-    buf_init(&s->line, max_event);
+    buf_init(&s->line, max_event + NAME_ROOM);
     buf_init(&s->data, max_event + 1); /* and the line end that dispatch takes off again */
     buf_init(&s->type, field_max);
     buf_init(&s->id, field_max);
