@@ -72,7 +72,15 @@ static bool on_account(void *arg, const struct pg_result *r)
     struct tree_account *a = account_add(t, pg_str(r, 0, 0), pg_str(r, 0, 1));
     a->used = pg_is_null(r, 0, 2) ? -1 : pg_i64(r, 0, 2);
     a->reserved = pg_is_null(r, 0, 3) ? -1 : pg_i64(r, 0, 3);
-    a->reservations = pg_i64(r, 0, 4);
+    return true;
+}
+
+static bool on_reservations(void *arg, const struct pg_result *r)
+{
+    struct tree *t = arg;
+    uint32_t a = account_find(t, pg_str(r, 0, 0));
+    if (a != TREE_NONE)
+        t->accounts[a].reservations = pg_i64(r, 0, 1);
     return true;
 }
 
@@ -160,26 +168,24 @@ static void order_nodes(struct tree *t)
     mem_free(next);
 }
 
+/* Whole texts, because statements are prepared by the address of their text (pg.h); what an older server lacks comes as
+ * NULL through to_jsonb. */
+static const char accounts_sql[] =
+    "SELECT id, email, to_jsonb(u)->>'storage_used', to_jsonb(u)->>'storage_reserved' FROM users u"
+    " WHERE to_jsonb(u)->>'parent_user_id' IS NULL ORDER BY id";
+static const char reservations_sql[] = "SELECT user_id, sum(bytes) FROM storage_reservations GROUP BY user_id";
+static const char files_sql[] = "SELECT id, name, type, size, parent_id, path, user_id, deleted_at, aggregate_size,"
+                                " aggregate_file_count, aggregate_folder_count FROM files ORDER BY user_id";
+static const char files_plain_sql[] =
+    "SELECT id, name, type, size, parent_id, path, user_id, deleted_at, 0, 0, 0 FROM files ORDER BY user_id";
+
 static enum err load_rows(struct pg *c, struct tree *t, struct errinfo *ei)
 {
-    struct buf sql = BUF_INIT(4096);
-    bool used = t->schema & SCHEMA_STORAGE_USED, aggregates = t->schema & SCHEMA_AGGREGATES;
-    enum err e = buf_appendf(&sql, "SELECT id, email, %s, %s, %s FROM users u %s ORDER BY id",
-                             used ? "storage_used" : "NULL", used ? "storage_reserved" : "NULL",
-                             t->schema & SCHEMA_RESERVATIONS
-                                 ? "(SELECT coalesce(sum(bytes), 0) FROM storage_reservations s WHERE s.user_id = u.id)"
-                                 : "0",
-                             t->schema & SCHEMA_SUB_USERS ? "WHERE parent_user_id IS NULL" : "");
+    enum err e = pg_each(c, accounts_sql, 0, NULL, on_account, t, ei);
+    if (e == ERR_OK && (t->schema & SCHEMA_RESERVATIONS))
+        e = pg_each(c, reservations_sql, 0, NULL, on_reservations, t, ei);
     if (e == ERR_OK)
-        e = pg_each(c, buf_cstr(&sql), 0, NULL, on_account, t, ei);
-    buf_reset(&sql);
-    if (e == ERR_OK)
-        e = buf_appendf(
-            &sql, "SELECT id, name, type, size, parent_id, path, user_id, deleted_at, %s FROM files ORDER BY user_id",
-            aggregates ? "aggregate_size, aggregate_file_count, aggregate_folder_count" : "0, 0, 0");
-    if (e == ERR_OK)
-        e = pg_each(c, buf_cstr(&sql), 0, NULL, on_file, t, ei);
-    buf_done(&sql);
+        e = pg_each(c, t->schema & SCHEMA_AGGREGATES ? files_sql : files_plain_sql, 0, NULL, on_file, t, ei);
     return e;
 }
 
