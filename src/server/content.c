@@ -8,9 +8,12 @@
 
 /* ---- what is in flight ---- */
 
-/* Never many (one an upload, and those of one running copy an account), so a list does. */
+#define DOUBT_US (60 * US_PER_S)
+
+/* Never many (one an upload, a few a bulk upload), so a list does. */
 struct in_flight {
     struct in_flight *next;
+    struct mono until; /* MONO_NEVER: until it is settled */
     char key[CONTENT_KEY_MAX];
 };
 
@@ -21,6 +24,7 @@ void content_new_key(struct server *s, const char *account_id, char key[CONTENT_
     snprintf(key, CONTENT_KEY_MAX, "%s/%s", account_id, unique);
     struct in_flight *f = mem_alloc(sizeof(*f));
     memcpy(f->key, key, CONTENT_KEY_MAX);
+    f->until = MONO_NEVER;
     f->next = s->content->in_flight;
     s->content->in_flight = f;
 }
@@ -36,12 +40,31 @@ void content_settle(struct server *s, const char *key)
         }
 }
 
-bool content_in_flight(const struct server *s, const char *key)
+bool content_in_flight(struct server *s, const char *key)
 {
-    for (const struct in_flight *f = s->content->in_flight; f; f = f->next)
-        if (strcmp(f->key, key) == 0)
+    struct mono now = mono_now();
+    for (struct in_flight *f = s->content->in_flight; f; f = f->next)
+        if (strcmp(f->key, key) == 0 && mono_before(now, f->until))
             return true;
     return false;
+}
+
+/* Doubts that are over go when the next one comes. */
+void content_doubt(struct server *s, struct content_object *o)
+{
+    struct mono now = mono_now();
+    for (struct in_flight **at = &s->content->in_flight; *at;) {
+        struct in_flight *f = *at;
+        if (strcmp(f->key, o->key) == 0)
+            f->until = mono_add(now, DOUBT_US);
+        if (mono_before(now, f->until)) {
+            at = &f->next;
+            continue;
+        }
+        *at = f->next;
+        mem_free(f);
+    }
+    o->key[0] = '\0';
 }
 
 void content_keep(struct server *s, struct content_object *o)

@@ -46,6 +46,9 @@ MAY_YIELD void content_discard(struct content_body **body);
 
 /* A row names the object now. */
 void content_keep(struct server *s, struct content_object *o);
+/* The connection broke during the call that was to name it: a row may name it now, or in a moment. It stays in flight
+ * for a minute; then the sweeper judges. */
+void content_doubt(struct server *s, struct content_object *o);
 /* No row does: deletes it. When that fails, logs it; the sweeper will find it. */
 MAY_YIELD void content_drop(struct server *s, struct content_object *o);
 /* Deletes objects that no row names any more. Failures are logged and left to the sweeper. */
@@ -54,7 +57,7 @@ MAY_YIELD void content_delete(struct server *s, const char *const *keys, size_t 
 /* "<account>/<16 random letters>", marked in flight; content_settle takes the mark off. */
 void content_new_key(struct server *s, const char *account_id, char key[CONTENT_KEY_MAX]);
 void content_settle(struct server *s, const char *key);
-bool content_in_flight(const struct server *s, const char *key);
+bool content_in_flight(struct server *s, const char *key);
 
 /* Reads [offset, offset + length) of an object whose content is size bytes long. The first piece is fetched and checked
  * before this returns: ERR_NOTFOUND when the object is missing, ERR_WRONG when it was altered or cut. */

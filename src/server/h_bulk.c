@@ -309,8 +309,8 @@ static MAY_YIELD bool name_all(struct bulk *b)
         return true;
     enum err e = meta_upload_commit(b->r->server, &b->who, uploads, n, NULL, mem, &res, &ei);
     if (e != ERR_OK) {
-        for (size_t i = 0; e == ERR_DB_GONE && i < n; i++) /* nobody knows: the sweeper judges */
-            content_keep(b->r->server, &ready[i]->object);
+        for (size_t i = 0; e == ERR_DB_GONE && i < n; i++)
+            content_doubt(b->r->server, &ready[i]->object);
         reply_error(b->r, &ei);
         return false;
     }

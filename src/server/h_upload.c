@@ -163,7 +163,7 @@ static MAY_YIELD void reply_file(struct request *r, const struct meta_file *f)
 }
 
 /* Names the object. What no row names in the end is deleted: the new object after a refusal, the old one after a
- * replacement. When the connection broke during the call nobody knows which: then the sweeper judges. */
+ * replacement. */
 static MAY_YIELD void commit(struct incoming *in)
 {
     struct request *r = in->r;
@@ -175,7 +175,9 @@ static MAY_YIELD void commit(struct incoming *in)
                                                     in->if_match.n, &item, NULL, r->mem, &res, &ei)
                               : meta_upload_commit(r->server, &in->who, &item, 1, NULL, r->mem, &res, &ei);
     const struct meta_change *no = e == ERR_OK ? meta_refusal(&res) : NULL;
-    if (e == ERR_DB_GONE || (e == ERR_OK && !no))
+    if (e == ERR_DB_GONE)
+        content_doubt(r->server, &in->object);
+    else if (e == ERR_OK && !no)
         content_keep(r->server, &in->object);
     else
         content_drop(r->server, &in->object);
@@ -189,8 +191,8 @@ static MAY_YIELD void commit(struct incoming *in)
     }
 }
 
-/* Who asked for "100 Continue" is judged by the head alone; others are sending already, and the part's head, which tells
- * the exact size, is with us in a moment. */
+/* Who asked for "100 Continue" is judged by the head alone; others are sending already, and the part's head, which
+ * tells the exact size, is with us in a moment. */
 static MAY_YIELD void take_in(struct incoming *in)
 {
     if ((in->r->expect_100 && !admit(in, least_bytes(in->r))) || !find_file(in))

@@ -21,6 +21,8 @@ static const struct refusal refusals[] = {
     {"LOCK_LOST", 409, "The lock has lapsed or is not yours"},
     {"VERSION_CONFLICT", 412, "The file was changed by somebody else"},
     {"STORAGE_LIMIT_EXCEEDED", 413, "Storage limit exceeded"},
+    {"CONTENT_MISSING", 500, "The content of a file is not in the store"},
+    {"GIVEN_UP", 503, "The server gave up after several attempts"},
     {"LOCKED", 423, "The file is locked by somebody else"},
 };
 

@@ -7,7 +7,7 @@
 
 static const struct route *const tables[] = {
     routes_ops,   routes_account, routes_subusers, routes_storage, routes_events,   routes_files,
-    routes_write, routes_lock,    routes_upload,   routes_bulk,    routes_download,
+    routes_write, routes_lock,    routes_upload,   routes_bulk,    routes_download, routes_jobs,
 };
 
 /* One segment of the path against one of the pattern; a ":name" takes anything but nothing. */

@@ -23,7 +23,7 @@ struct route {
 };
 /* Each table ends with a row whose method is NULL. */
 extern const struct route routes_ops[], routes_account[], routes_subusers[], routes_events[];
-extern const struct route routes_upload[], routes_bulk[], routes_download[], routes_storage[];
+extern const struct route routes_upload[], routes_bulk[], routes_download[], routes_jobs[], routes_storage[];
 extern const struct route routes_files[], routes_write[], routes_lock[];
 
 /* Finds the row and fills r->params. *path_known: the path has rows for other methods (their names, comma-separated, in

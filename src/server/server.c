@@ -8,10 +8,13 @@
 #include "net/work.h"
 #include "server/content.h"
 #include "server/events.h"
+#include "server/jobs.h"
 #include "server/listen.h"
 #include "server/meta.h"
+#include "server/presence.h"
 #include "server/session.h"
 #include "server/storage.h"
+#include "server/sweeper.h"
 #include "store/kv.h"
 #include "store/pg.h"
 #include <sys/resource.h>
@@ -21,7 +24,8 @@
 #define CONNECTIONS_MAX 100000
 
 static const struct server_part *const parts[] = {
-    &meta_part, &events_part, &session_part, &content_part, &storage_part, NULL,
+    &meta_part,    &presence_part, &events_part,  &session_part, &content_part,
+    &storage_part, &jobs_part,     &sweeper_part, NULL,
 };
 
 /* Raises the soft limit of open files to the hard one and divides it: what the services need, the rest for clients. A

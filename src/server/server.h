@@ -20,6 +20,8 @@ struct storage;
 struct content;
 struct meta;
 struct jobs;
+struct presence;
+struct sweeper;
 
 struct server_conf { /* from the environment, then the working folder's .env; options win over both */
     const char *listen;
@@ -53,6 +55,8 @@ struct server {
     struct content *content;
     struct meta *meta;
     struct jobs *jobs;
+    struct presence *presence;
+    struct sweeper *sweeper;
     struct metrics metrics;
     struct mono started;
     char epoch[32]; /* of this database: the first half of a cursor */

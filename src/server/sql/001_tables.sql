@@ -151,6 +151,14 @@ CREATE TABLE changes (
     PRIMARY KEY (account_id, seq)
 );
 
+-- The servers on this database; each says every few seconds that it lives (presence.c).
+CREATE TABLE servers (
+    id      text PRIMARY KEY,
+    host    text NOT NULL,
+    pid     integer NOT NULL,
+    seen_at timestamptz NOT NULL DEFAULT now()
+);
+
 CREATE TABLE jobs (
     id          text PRIMARY KEY DEFAULT drive_new_id(),
     account_id  text NOT NULL,
@@ -163,11 +171,15 @@ CREATE TABLE jobs (
     attempts    integer NOT NULL DEFAULT 0,
     done        bigint NOT NULL DEFAULT 0,       -- of total: how far it is, for whoever asks
     total       bigint NOT NULL DEFAULT 0,
+    keys        text[],                          -- objects that are still to be deleted: the rows are gone already
+    server_id   text,                            -- who is at it, as long as that server lives
+    not_before  timestamptz,                     -- a step failed: not again before then
     created_at  timestamptz NOT NULL DEFAULT now(),
     started_at  timestamptz,
     finished_at timestamptz
 );
 CREATE INDEX jobs_open ON jobs (created_at, id) WHERE status IN ('created', 'active');
+CREATE INDEX jobs_ended ON jobs (finished_at) WHERE finished_at IS NOT NULL;
 
 -- What a copy is about to add: its rows stand here until every object is copied, then move to files in one statement.
 -- above: the ids of the item's new ancestors within the copy.
