@@ -6,6 +6,7 @@
 #include "unit.h"
 #include <arpa/inet.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,7 +20,8 @@ struct script {
     pthread_t thread;
     const char *answers[REQUESTS_MAX];
     char *requests[REQUESTS_MAX]; /* whole: head and body */
-    int n_answers, n_requests;
+    int n_answers;
+    atomic_int n_requests;
 };
 
 /* Reads one request; false when the client closed before it began. */
@@ -63,17 +65,16 @@ static void *serve(void *arg)
         int fd = accept(s->listener, NULL, NULL);
         if (fd < 0)
             break;
-        for (char *request; s->n_requests < s->n_answers; s->n_requests++) {
+        for (char *request; s->n_requests < s->n_answers;) {
             if (!read_request(fd, &request)) {
                 mem_free(request);
                 break;
             }
+            /* Counted before the answer: the test looks at the count as soon as it has that. */
             const char *answer = s->answers[s->n_requests];
-            s->requests[s->n_requests] = request;
-            if (!*answer || !send_answer(fd, answer) || strstr(answer, "Connection: close")) {
-                s->n_requests++;
+            s->requests[s->n_requests++] = request;
+            if (!*answer || !send_answer(fd, answer) || strstr(answer, "Connection: close"))
                 break;
-            }
         }
         close(fd);
     }
