@@ -116,6 +116,30 @@ static void judge_file(struct check_ctx *c, struct walk *w, uint32_t i)
                      n->id, path, n->path, info.size, expected_size(w, n), n->size);
 }
 
+/* Uploads of the audit log (drive-api.md 8) whose row is gone, newest first: one of them may have owned an orphan. */
+static const char lost_uploads_sql[] =
+    "SELECT resource_id, metadata->>'name', metadata->>'size', created_at FROM audit_log a"
+    " WHERE action = 'file.upload' AND status = 'success' AND NOT EXISTS (SELECT FROM files f WHERE f.id = "
+    "a.resource_id)"
+    " ORDER BY created_at DESC LIMIT 1000";
+
+/* " (…)" naming the lost file whose size fits the object, "" when there is none or no audit log. */
+static void name_lost_owner(struct check_ctx *c, const struct walk *w, uint64_t object_size, char *dst, size_t n)
+{
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    dst[0] = 0;
+    if (pg_run(c->pg, lost_uploads_sql, 0, NULL, &res, &ei) != ERR_OK)
+        return;
+    for (int i = 0; i < pg_rows(res) && !dst[0]; i++) {
+        struct tree_node was = {.size = pg_i64(res, i, 2)};
+        if (!pg_is_null(res, i, 2) && expected_size(w, &was) == object_size)
+            snprintf(dst, n, "; it fits file %s (%.100s), uploaded %s, whose row is gone", pg_str(res, i, 0),
+                     pg_str(res, i, 1), pg_str(res, i, 3));
+    }
+    pg_result_free(&res);
+}
+
 static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
 {
     struct blob_info info;
@@ -124,9 +148,12 @@ static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
     const char *key = w->orphans[k];
     bool named = pg_run(c->pg, "SELECT 1 FROM files WHERE path = $1", 1, &key, &res, &ei) == ERR_OK && pg_rows(res) > 0;
     pg_result_free(&res);
-    if (!named && blob_head(c->blob, key, &info, &ei) != ERR_NOTFOUND)
-        check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file: the server's sweeper should remove it",
-                     key, w->orphan_sizes[k]);
+    if (named || blob_head(c->blob, key, &info, &ei) == ERR_NOTFOUND)
+        return;
+    char owner[256];
+    name_lost_owner(c, w, w->orphan_sizes[k], owner, sizeof(owner));
+    check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file%s", key, w->orphan_sizes[k],
+                 owner[0] ? owner : ": the server's sweeper should remove it");
 }
 
 static void judge_suspects(struct check_ctx *c, struct walk *w)

@@ -64,7 +64,7 @@ is judge()->{status}, 0, 'the object put back: exit status 0';
 my ($row, $path) = split /\|/, $stack->sql("SELECT id, path FROM files WHERE type = 'file' AND parent_id IS NOT NULL AND id <> '$file' ORDER BY id LIMIT 1");
 $stack->sql("CREATE TABLE kept AS SELECT * FROM files WHERE id = '$row'");
 $stack->sql("DELETE FROM files WHERE id = '$row'");
-violated_only('a row deleted', [qw(aggregates objects storage)], qr/\Q$path\E/);
+violated_only('a row deleted', [qw(aggregates objects storage)], qr/\Q$path\E/, qr/\b\Q$row\E\b/);
 $stack->sql('INSERT INTO files SELECT * FROM kept');
 $stack->sql('DROP TABLE kept');
 
@@ -83,7 +83,7 @@ SKIP: {
 my $end = judge();
 is $end->{status}, 0, 'everything put back: exit status 0' or diag $end->{out};
 
-my $some = $stack->sim([qw(check --only aggregates,storage)]);
+my $some = $stack->sim(['check', '--only', 'aggregates,storage']);
 is $some->{status}, 0, '--only runs these alone';
 unlike $some->{out}, qr/objects/, '--only leaves the others out';
 my $bad = $stack->sim([qw(check --only agregates)]);
