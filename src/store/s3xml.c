@@ -222,8 +222,8 @@ void s3xml_error_parse(struct sv xml, struct s3xml_error *out)
 {
     *out = (struct s3xml_error){0};
     struct walk w = {error_doc_leaf, any_record, out};
-    enum err half = walk(xml, &w);
-    (void)half; /* half a document, or none, may still name its code */
+    if (walk(xml, &w))
+        *out = (struct s3xml_error){0};
 }
 
 struct delete_result {
