@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* ---- a store that answers by a list: one thread, one connection at a time, an answer a request ---- */
+/* ---- a store that answers by a list, whichever connections its requests come on ---- */
 
 struct answer {
     const char *expect; /* must stand in the request's head; NULL: anything */
@@ -20,13 +20,22 @@ struct answer {
 };
 struct store {
     pthread_t thread;
+    pthread_mutex_t lock;
     int listener, port;
+    pthread_t threads[64]; /* one a connection */
+    int fds[64], n_connections;
     const struct answer *answers;
     size_t n, served;
+    bool deaf;       /* never says 100 Continue */
     char wrong[400]; /* the first request that was not expected */
 };
+struct connection {
+    struct store *store;
+    int fd;
+};
 
-static bool read_request(int fd, char *head, size_t cap)
+/* deaf: does not say 100 Continue. */
+static bool read_request(int fd, char *head, size_t cap, bool deaf)
 {
     size_t n = 0;
     char *end = NULL;
@@ -41,6 +50,8 @@ static bool read_request(int fd, char *head, size_t cap)
     const char *length = strstr(head, "Content-Length: ");
     long body = length && length < end ? strtol(length + 16, NULL, 10) : 0;
     long have = end ? (long)n - (end + 4 - head) : 0;
+    if (end && !deaf && strstr(head, "Expect: 100-continue"))
+        (void)!write(fd, "HTTP/1.1 100 Continue\r\n\r\n", 25);
     char sink[65536];
     if (end)
         end[2] = '\0';
@@ -66,25 +77,45 @@ static void reply(int fd, const struct answer *a, bool head_only)
         (void)!write(fd, a->body, n);
 }
 
+static const struct answer *next_answer(struct store *s, const char *head)
+{
+    static const struct answer none = {.status = "500 Not Scripted"};
+    pthread_mutex_lock(&s->lock);
+    const struct answer *a = s->served < s->n ? &s->answers[s->served] : &none;
+    s->served++;
+    if (!s->wrong[0] && (a == &none || (a->expect && !strstr(head, a->expect))))
+        snprintf(s->wrong, sizeof s->wrong, "wanted %s, got %.300s", a->expect ? a->expect : "nothing", head);
+    pthread_mutex_unlock(&s->lock);
+    return a;
+}
+
+static void *serve_connection(void *arg)
+{
+    struct connection *c = arg;
+    struct store *s = c->store;
+    char head[8192];
+    while (read_request(c->fd, head, sizeof head, s->deaf)) { /* the client also connects just to see whether it can */
+        const struct answer *a = next_answer(s, head);
+        if (!a->status)
+            break;
+        reply(c->fd, a, strncmp(head, "HEAD", 4) == 0);
+        if (a->extra_length)
+            break;
+    }
+    shutdown(c->fd, SHUT_RDWR); /* closed by store_end: the number stays ours until then */
+    free(c);
+    return NULL;
+}
+
 static void *serve(void *arg)
 {
     struct store *s = arg;
-    while (s->served < s->n) {
-        char head[8192];
-        int fd = accept(s->listener, NULL, NULL);
-        if (fd < 0)
-            break;
-        while (s->served < s->n && read_request(fd, head, sizeof head)) {
-            const struct answer *a = &s->answers[s->served++];
-            if (a->expect && !strstr(head, a->expect) && !s->wrong[0])
-                snprintf(s->wrong, sizeof s->wrong, "wanted %s, got %.300s", a->expect, head);
-            if (!a->status)
-                break;
-            reply(fd, a, strncmp(head, "HEAD", 4) == 0);
-            if (a->extra_length)
-                break;
-        }
-        close(fd);
+    int fd;
+    while (s->n_connections < 64 && (fd = accept(s->listener, NULL, NULL)) >= 0) {
+        struct connection *c = malloc(sizeof *c);
+        *c = (struct connection){s, fd};
+        s->fds[s->n_connections] = fd;
+        pthread_create(&s->threads[s->n_connections++], NULL, serve_connection, c);
     }
     return NULL;
 }
@@ -94,6 +125,7 @@ static void store_start(struct store *s, const struct answer *answers, size_t n)
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
     *s = (struct store){.answers = answers, .n = n};
+    pthread_mutex_init(&s->lock, NULL);
     s->listener = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(bind(s->listener, (struct sockaddr *)&a, sizeof a), 0);
     assert_int_equal(listen(s->listener, 16), 0);
@@ -102,12 +134,18 @@ static void store_start(struct store *s, const struct answer *answers, size_t n)
     pthread_create(&s->thread, NULL, serve, s);
 }
 
-/* Every scripted answer was given, and to the right request. */
+/* Every scripted answer was given, and to the right request. libs3 keeps its connections in a pool of its own, so those
+ * are cut here. */
 static void store_end(struct store *s)
 {
     shutdown(s->listener, SHUT_RDWR);
     pthread_join(s->thread, NULL);
     close(s->listener);
+    for (int i = 0; i < s->n_connections; i++) {
+        shutdown(s->fds[i], SHUT_RDWR);
+        pthread_join(s->threads[i], NULL);
+        close(s->fds[i]);
+    }
     assert_string_equal(s->wrong, "");
     assert_int_equal(s->served, s->n);
 }
@@ -360,8 +398,22 @@ static void more_than_the_buffer_takes_is_a_limit(void **state)
 
 static void a_put_is_sent_again_after_a_stale_connection(void **state)
 {
-    SCRIPT({"PUT /bucket/k ", NULL, NULL, 0}, {"PUT /bucket/k ", "200 OK", NULL, 0});
+    SCRIPT({"PUT /bucket/k ", NULL, NULL, 0}, {"HEAD /bucket/k ", "404 Not Found", NULL, 0},
+           {"PUT /bucket/k ", "200 OK", NULL, 0});
     assert_int_equal(blob_put(b, "k", "body", 4, &ei), ERR_OK);
+    blob_free(&b);
+    store_end(&store);
+}
+
+/* libs3 loses the answer of a store that takes longer than a second to say 100 Continue: the object tells. */
+static void a_put_whose_answer_was_lost_is_looked_up(void **state)
+{
+    SCRIPT({"PUT /bucket/k ", "200 OK", NULL, 0}, {"HEAD /bucket/k ", "200 OK", "body", 0},
+           {"PUT /bucket/k ", "200 OK", NULL, 0}, {"HEAD /bucket/k ", "200 OK", "bod", 0},
+           {"PUT /bucket/k ", "403 Forbidden", NULL, 0}, {"HEAD /bucket/k ", "404 Not Found", NULL, 0});
+    store.deaf = true;
+    assert_int_equal(blob_put(b, "k", "body", 4, &ei), ERR_OK);
+    assert_int_equal(blob_put(b, "k", "body", 4, &ei), ERR_STORE);
     blob_free(&b);
     store_end(&store);
 }
@@ -455,6 +507,7 @@ int main(void)
         cmocka_unit_test(a_cut_download_is_an_error),
         cmocka_unit_test(more_than_the_buffer_takes_is_a_limit),
         cmocka_unit_test(a_put_is_sent_again_after_a_stale_connection),
+        cmocka_unit_test(a_put_whose_answer_was_lost_is_looked_up),
         cmocka_unit_test(a_copy_that_failed_late_is_an_error),
         cmocka_unit_test(absence_is_told_apart),
         cmocka_unit_test(the_probe_names_the_step),
