@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CONNECT_TIMEOUT_MS = 5000, CONNECTIONS_MAX = 100000, PEERS_PER_MULTI = 256 };
@@ -108,6 +109,77 @@ static int on_timer_wish(CURLM *curl, long ms, void *arg)
     return 0;
 }
 
+/* ---- sockets ----
+ * libcurl 7.88 closes a socket that did not get connected without the close callback. Such a struct sock is stale: its
+ * descriptor is closed, or another's already. It is found out when the number comes back, when libcurl drops its
+ * interest, or by the inode. */
+
+struct sock *httpc_sock(const struct httpc *h, int fd)
+{
+    return fd >= 0 && (size_t)fd < h->socks_n ? h->socks[fd] : NULL;
+}
+
+static uint64_t inode_of(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 ? st.st_ino : 0;
+}
+
+bool httpc_sock_alive(const struct sock *s)
+{
+    return inode_of(s->io.fd) == s->inode;
+}
+
+static void sock_free(struct httpc *h, struct sock *s)
+{
+    loop_io_remove(&s->io);
+    if (s->at != NULL) /* a peer that was freed has let go of its sockets */
+        *s->at = s->next;
+    if (s->next != NULL)
+        s->next->at = s->at;
+    h->socks[s->io.fd] = NULL;
+    mem_free(s);
+}
+
+/* Stale: epoll let go of it when it was closed. */
+static void sock_forget(struct httpc *h, struct sock *s)
+{
+    s->io.events = 0;
+    sock_free(h, s);
+}
+
+static void on_event(struct io *io, uint32_t events);
+
+static void sock_register(struct transfer *t, int fd)
+{
+    struct httpc *h = t->h;
+    if ((size_t)fd >= h->socks_n) {
+        size_t n = ((size_t)fd + 1) * 2;
+        h->socks = mem_realloc_array(h->socks, n, sizeof(struct sock *));
+        memset(h->socks + h->socks_n, 0, (n - h->socks_n) * sizeof(struct sock *));
+        h->socks_n = n;
+    }
+    struct sock *stale = h->socks[fd];
+    uint32_t want = stale != NULL ? stale->want : 0;
+    if (stale != NULL)
+        sock_forget(h, stale);
+    struct sock *s = mem_zalloc(sizeof *s);
+    s->io = (struct io){.fd = fd, .fn = on_event};
+    s->inode = inode_of(fd);
+    s->multi = t->multi;
+    s->peer = t->peer;
+    s->at = &t->peer->socks;
+    s->next = *s->at;
+    if (s->next != NULL)
+        s->next->at = &s->next;
+    *s->at = s;
+    h->socks[fd] = s;
+    /* Seen with the same wish under the same number, libcurl does not repeat the wish. */
+    s->want = want;
+    (void)!loop_io_add(h->loop, &s->io, 0, NULL); /* without interest nothing can fail */
+    loop_io_set(&s->io, want);
+}
+
 static void on_event(struct io *io, uint32_t events)
 {
     struct sock *s = container_of(io, struct sock, io);
@@ -132,6 +204,10 @@ static int on_interest(CURL *easy, curl_socket_t fd, int what, void *arg, void *
     struct sock *s = httpc_sock(m->h, fd);
     if (s == NULL)
         return 0;
+    if (what == CURL_POLL_REMOVE && (s->want & EPOLLOUT) != 0 && !httpc_sock_alive(s)) {
+        sock_forget(m->h, s);
+        return 0;
+    }
     s->want =
         what == CURL_POLL_REMOVE ? 0 : (what & CURL_POLL_IN ? EPOLLIN : 0) | (what & CURL_POLL_OUT ? EPOLLOUT : 0);
     uint32_t have = s->io.events;
@@ -174,34 +250,7 @@ void httpc_multi_free(struct multi **mp)
     *mp = NULL;
 }
 
-/* ---- sockets ---- */
-
-struct sock *httpc_sock(const struct httpc *h, int fd)
-{
-    return fd >= 0 && (size_t)fd < h->socks_n ? h->socks[fd] : NULL;
-}
-
-static void sock_register(struct transfer *t, int fd)
-{
-    struct httpc *h = t->h;
-    if ((size_t)fd >= h->socks_n) {
-        size_t n = ((size_t)fd + 1) * 2;
-        h->socks = mem_realloc_array(h->socks, n, sizeof(struct sock *));
-        memset(h->socks + h->socks_n, 0, (n - h->socks_n) * sizeof(struct sock *));
-        h->socks_n = n;
-    }
-    struct sock *s = mem_zalloc(sizeof *s);
-    s->io = (struct io){.fd = fd, .fn = on_event};
-    s->multi = t->multi;
-    s->peer = t->peer;
-    s->at = &t->peer->socks;
-    s->next = *s->at;
-    if (s->next != NULL)
-        s->next->at = &s->next;
-    *s->at = s;
-    h->socks[fd] = s;
-    (void)!loop_io_add(h->loop, &s->io, 0, NULL); /* without interest nothing can fail */
-}
+/* ---- opening and closing ---- */
 
 static bool bind_source(int fd, const struct httpc_peer *p, struct curl_sockaddr *addr)
 {
@@ -243,13 +292,7 @@ static int on_close(void *arg, curl_socket_t fd)
     if (s != NULL) {
         if (s->upload != NULL)
             httpc_request_last_words(s);
-        loop_io_remove(&s->io);
-        if (s->at != NULL) /* a peer that was freed has let go of its sockets */
-            *s->at = s->next;
-        if (s->next != NULL)
-            s->next->at = s->at;
-        h->socks[fd] = NULL;
-        mem_free(s);
+        sock_free(h, s);
     }
     return close(fd);
 }
@@ -393,6 +436,9 @@ void httpc_free(struct httpc **hp)
         httpc_origin_free(&o);
     }
     loop_undefer(h->loop, run_tasks, h);
+    for (size_t fd = 0; fd < h->socks_n; fd++)
+        if (h->socks[fd] != NULL)
+            sock_forget(h, h->socks[fd]);
     mem_free(h->socks);
     mem_free(h->cafile);
     mem_free(h->user_agent);

@@ -3,6 +3,7 @@
  * error. */
 #include "net/httpc_xfer.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -111,34 +112,14 @@ size_t httpc_on_part_wanted(char *dst, size_t size, size_t n, void *arg)
     return (size_t)got;
 }
 
-/* Only for the request that follows a 417: nothing else is sent twice by libcurl. */
-static int on_body_rewind(void *arg, curl_off_t offset, int origin)
-{
-    struct xfer *x = ((struct transfer *)arg)->x;
-    if (origin != SEEK_SET || offset < 0 || (uint64_t)offset > x->req->body.n)
-        return CURL_SEEKFUNC_FAIL;
-    x->body_sent = (uint64_t)offset;
-    return CURL_SEEKFUNC_OK;
-}
-
-int httpc_on_part_rewind(void *arg, curl_off_t offset, int origin)
-{
-    struct pull *pull = arg;
-    if (origin != SEEK_SET || offset != 0)
-        return CURL_SEEKFUNC_FAIL;
-    pull->offset = 0;
-    return CURL_SEEKFUNC_OK;
-}
-
 /* ---- callbacks: the connection ---- */
 
-/* libcurl replays any request whose reused connection broke before an answer came, POST too. Replaying is decided here
- * instead; only its answer to a 417, the same request without Expect, is let through. */
+/* libcurl replays any request whose reused connection broke before an answer came, POST too, and one that got a 417,
+ * with the same Expect. Replaying is decided in httpc_req.c instead. */
 static bool may_send(struct xfer *x)
 {
-    bool first = x->attempts == 0 || x->resp->status == 417;
-    x->blocked |= !first;
-    return first;
+    x->blocked |= x->attempts > 0;
+    return x->attempts == 0;
 }
 
 bool httpc_request_may_connect(struct xfer *x)
@@ -149,13 +130,31 @@ bool httpc_request_may_connect(struct xfer *x)
     return true;
 }
 
-static void watch_upload(struct xfer *x, CURL *easy)
+static bool bound_to(const struct sock *s, const char *ip, int port)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd);
-    x->sock = httpc_sock(x->peer->h, fd);
-    if (x->sock != NULL)
-        x->sock->upload = x;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } sa;
+    socklen_t n = sizeof sa;
+    char text[INET6_ADDRSTRLEN];
+    if (!httpc_sock_alive(s) || getsockname(s->io.fd, &sa.any, &n) != 0)
+        return false;
+    bool v6 = sa.any.sa_family == AF_INET6;
+    inet_ntop(sa.any.sa_family, v6 ? (void *)&sa.v6.sin6_addr : (void *)&sa.v4.sin_addr, text, sizeof text);
+    return ntohs(v6 ? sa.v6.sin6_port : sa.v4.sin_port) == port && strcmp(text, ip) == 0;
+}
+
+/* libcurl tells the local address of the connection that it is about to use, not the descriptor. */
+static void watch_upload(struct xfer *x, const char *ip, int port)
+{
+    struct sock *s = x->peer->socks;
+    while (s != NULL && !bound_to(s, ip, port))
+        s = s->next;
+    x->sock = s;
+    if (s != NULL)
+        s->upload = x;
 }
 
 void httpc_unwatch_upload(struct xfer *x)
@@ -169,16 +168,16 @@ static int on_before_send(void *arg, char *peer_ip, char *local_ip, int peer_por
 {
     struct transfer *t = arg;
     struct xfer *x = t->x;
-    (void)peer_ip, (void)local_ip, (void)peer_port, (void)local_port;
+    (void)peer_ip, (void)peer_port;
     t->peer->alias.resolved = true;
     if (!may_send(x))
         return CURL_PREREQFUNC_ABORT;
-    x->cut = false;
     x->resp->reused = !x->opened;
-    if (++x->attempts == 1 && x->opened)
+    x->attempts++;
+    if (x->opened)
         t->h->stats.connects++;
     if (httpc_has_body(x->req))
-        watch_upload(x, t->easy);
+        watch_upload(x, local_ip, local_port);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -208,8 +207,6 @@ void httpc_callbacks_set(struct request_handle *hd)
     curl_easy_setopt(e, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(e, CURLOPT_READFUNCTION, on_body_wanted);
     curl_easy_setopt(e, CURLOPT_READDATA, t);
-    curl_easy_setopt(e, CURLOPT_SEEKFUNCTION, on_body_rewind);
-    curl_easy_setopt(e, CURLOPT_SEEKDATA, t);
     curl_easy_setopt(e, CURLOPT_PREREQFUNCTION, on_before_send);
     curl_easy_setopt(e, CURLOPT_PREREQDATA, t);
 }

@@ -45,6 +45,7 @@ struct sock {
     struct multi *multi;
     struct httpc_peer *peer;
     struct sock *next, **at; /* in the peer's list */
+    uint64_t inode;          /* tells whether the descriptor still is this socket */
     uint32_t want;           /* what libcurl waits for now */
     struct xfer *upload;     /* sends a body on it right now */
 };
@@ -118,6 +119,7 @@ void httpc_untask(struct httpc *h, struct task *t);
 struct multi *httpc_multi_new(struct httpc *h, struct errinfo *ei);
 void httpc_multi_free(struct multi **m);
 struct sock *httpc_sock(const struct httpc *h, int fd); /* NULL when not ours */
+bool httpc_sock_alive(const struct sock *s);
 /* Makes an easy handle with the options that all share. NULL when libcurl cannot. */
 CURL *httpc_easy_new(struct transfer *t);
 /* Message and code for a failed transfer, from what libcurl and the system said. */

@@ -312,7 +312,8 @@ static void hang_up(struct httpc_peer *p)
 {
     for (struct sock *s = p->socks, *next; s != NULL; s = next) {
         next = s->next;
-        shutdown(s->io.fd, SHUT_RDWR);
+        if (httpc_sock_alive(s))
+            shutdown(s->io.fd, SHUT_RDWR);
         s->peer = NULL;
         s->next = NULL;
         s->at = NULL;

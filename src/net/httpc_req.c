@@ -108,19 +108,26 @@ static bool worth_a_retry(const struct xfer *x, CURLcode rc)
     return broke && untouched && x->err == ERR_OK && (safe_method(x->req->method) || !r->request_sent);
 }
 
-static void try_again(struct xfer *x)
+/* A server that does not know Expect is asked once more without it; not a byte of the body has gone. */
+static bool expectation_failed(const struct xfer *x)
 {
-    struct httpc *h = x->peer->h;
+    return x->expect_100 && x->resp->status == 417 && !x->pulled && x->body_sent == 0 && x->err == ERR_OK;
+}
+
+static void start_again(struct xfer *x)
+{
+    struct http_resp *r = x->resp;
     httpc_unwatch_upload(x);
     httpc_handle_give(x->handle);
     x->handle = NULL;
     x->attempts = 0;
-    x->opened = x->blocked = false;
-    x->body_sent = 0;
-    x->moved = 0;
-    x->resp->retries++;
-    h->stats.retries++;
-    httpc_task(h, &x->start);
+    x->opened = x->blocked = x->head_done = x->cut = false;
+    x->body_sent = x->moved = 0;
+    r->status = 0;
+    r->first_byte.us = 0;
+    buf_reset(&r->headers);
+    buf_reset(&r->body);
+    httpc_task(x->peer->h, &x->start);
 }
 
 void httpc_request_finished(struct transfer *t, CURLcode rc)
@@ -128,10 +135,17 @@ void httpc_request_finished(struct transfer *t, CURLcode rc)
     struct xfer *x = t->x;
     curl_multi_remove_handle(t->multi->curl, t->easy);
     collect(x);
-    if (worth_a_retry(x, rc))
-        try_again(x);
-    else
+    if (worth_a_retry(x, rc)) {
+        x->fresh = true;
+        x->resp->retries++;
+        t->h->stats.retries++;
+        start_again(x);
+    } else if (expectation_failed(x)) {
+        x->expect_100 = false;
+        start_again(x);
+    } else {
         end(x, judge(x, rc));
+    }
 }
 
 /* ---- ending it ourselves ---- */
@@ -253,6 +267,7 @@ enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct 
         .start.fn = on_start,
         .cancel.fn = on_cancel,
         .timer.fn = on_time,
+        .expect_100 = req->expect_100,
         .deadline = mono_add(mono_now(), timeout_of(req)),
         .moved_at = mono_now(),
     };

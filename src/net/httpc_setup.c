@@ -144,7 +144,7 @@ static void set_headers(struct request_handle *hd, const struct xfer *x)
         own[n++] = hd->content_type;
     }
     if (body)
-        own[n++] = req->expect_100 ? "Expect: 100-continue" : "Expect:";
+        own[n++] = x->expect_100 ? "Expect: 100-continue" : "Expect:";
 
     size_t need = n + (x->peer->headers != NULL ? x->peer->headers->n : 0);
     if (need > hd->nodes_n) {
@@ -172,7 +172,7 @@ static void set_parts(struct request_handle *hd, struct xfer *x)
         if (p->type != NULL)
             curl_mime_type(part, p->type);
         curl_off_t size = p->read != NULL ? p->size : (curl_off_t)p->value.n;
-        curl_mime_data_cb(part, size, httpc_on_part_wanted, httpc_on_part_rewind, NULL, &hd->pulls[i]);
+        curl_mime_data_cb(part, size, httpc_on_part_wanted, NULL, NULL, &hd->pulls[i]);
     }
     curl_easy_setopt(hd->t.easy, CURLOPT_MIMEPOST, hd->mime);
 }
@@ -181,7 +181,7 @@ static void set_body(struct request_handle *hd, const struct xfer *x)
 {
     CURL *e = hd->t.easy;
     struct sv body = x->req->body;
-    bool whole = body.n <= INLINE_BODY && !x->req->expect_100;
+    bool whole = body.n <= INLINE_BODY && !x->expect_100;
     curl_easy_setopt(e, CURLOPT_POST, 1L);
     curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
     curl_easy_setopt(e, CURLOPT_POSTFIELDS, !whole ? NULL : body.n > 0 ? body.p : "");
@@ -231,7 +231,7 @@ void httpc_handle_setup(struct request_handle *hd, struct xfer *x)
     set_headers(hd, x);
     set_method(hd, x);
     curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, &x->peer->alias.list);
-    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, x->resp->retries > 0 ? 1L : 0L);
+    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, x->fresh ? 1L : 0L);
     if (!x->peer->alias.resolved) {
         hd->resolve = httpc_alias_resolve(&x->peer->alias, x->peer->origin, x->peer->first_addr);
         curl_easy_setopt(t->easy, CURLOPT_RESOLVE, hd->resolve);

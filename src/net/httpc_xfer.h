@@ -45,6 +45,8 @@ struct xfer {
     unsigned attempts;  /* times that the request was about to be sent */
     bool opened;        /* on a connection made for it */
     bool blocked;       /* libcurl wanted to replay it */
+    bool fresh;         /* takes no kept connection */
+    bool expect_100;    /* until a server does not know it */
     bool pulled;        /* body bytes were taken from the caller */
     bool head_done;     /* of the final answer */
     bool cut;           /* refused early: no more of the body */
@@ -53,7 +55,6 @@ struct xfer {
 /* httpc_callbacks.c */
 void httpc_callbacks_set(struct request_handle *hd);
 size_t httpc_on_part_wanted(char *dst, size_t size, size_t n, void *pull);
-int httpc_on_part_rewind(void *pull, curl_off_t offset, int origin);
 void httpc_unwatch_upload(struct xfer *x);
 
 /* httpc_setup.c */

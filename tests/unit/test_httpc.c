@@ -1,62 +1,66 @@
-/* The HTTP client against a scripted server in a thread (stub.h). */
-#include "base/mem.h"
-#include "net/httpc.h"
-#include "stub.h"
+/* Requests of the HTTP client against a scripted server in a thread (stub.h). */
+#include "client.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
+#include <netdb.h>
 #include <sys/resource.h>
 
-static struct loop *loop;
-static struct httpc *client;
-static struct errinfo ei;
+/* ---- a resolver of our own ---- */
 
-static int setup(void **state)
+/* "two.test" has two addresses, "six.test" an IPv6 one first. */
+static int lookups;
+
+static void chain(struct addrinfo **list, const char *text)
 {
-    (void)state;
-    memset(&ei, 0, sizeof ei);
-    if (loop_new(&loop, &ei) != ERR_OK || httpc_new(&client, loop, NULL, &ei) != ERR_OK)
-        return -1;
+    struct addrinfo *a = calloc(1, sizeof *a + sizeof(struct sockaddr_in6));
+    struct sockaddr_in *v4 = (void *)(a + 1);
+    struct sockaddr_in6 *v6 = (void *)(a + 1);
+    a->ai_addr = (struct sockaddr *)v4;
+    a->ai_family = strchr(text, ':') != NULL ? AF_INET6 : AF_INET;
+    a->ai_addr->sa_family = (sa_family_t)a->ai_family;
+    inet_pton(a->ai_family, text, a->ai_family == AF_INET ? (void *)&v4->sin_addr : (void *)&v6->sin6_addr);
+    while (*list != NULL)
+        list = &(*list)->ai_next;
+    *list = a;
+}
+
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res)
+{
+    lookups++;
+    *res = NULL;
+    if (strcmp(node, "two.test") == 0) {
+        chain(res, "127.0.0.1");
+        chain(res, "127.0.0.2");
+        chain(res, "127.0.0.1"); /* as getaddrinfo does for several protocols */
+    } else if (strcmp(node, "six.test") == 0) {
+        chain(res, "::1");
+        chain(res, "127.0.0.1");
+    } else {
+        int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+        *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
+        return real(node, service, hints, res);
+    }
     return 0;
 }
 
-static int teardown(void **state)
+void freeaddrinfo(struct addrinfo *list)
 {
-    (void)state;
-    struct httpc_stats st;
-    httpc_stats(client, &st);
-    assert_int_equal(st.in_flight, 0);
-    httpc_free(&client);
-    coro_pool_trim();
-    loop_free(&loop);
-    return 0;
-}
-
-static struct httpc_peer *peer_of(const struct stub *s)
-{
-    struct httpc_peer *p = NULL;
-    if (httpc_peer_new(&p, client, s->url, NULL, &ei) != ERR_OK)
-        fail_msg("%s", ei.msg);
-    return p;
-}
-
-static struct http_req get_of(const char *path)
-{
-    return (struct http_req){.method = "GET", .path = path, .timeout_us = 5 * US_PER_S};
-}
-
-static enum err perform(struct httpc_peer *p, const struct http_req *req, struct http_resp *resp)
-{
-    memset(&ei, 0, sizeof ei);
-    return httpc_perform(p, req, resp, &ei);
+    if (list != NULL && list->ai_canonname == NULL && list->ai_protocol == 0 && list->ai_socktype == 0) {
+        for (struct addrinfo *next; list != NULL; list = next) {
+            next = list->ai_next;
+            free(list);
+        }
+        return;
+    }
+    void (*real)(struct addrinfo *);
+    *(void **)&real = dlsym(RTLD_NEXT, "freeaddrinfo");
+    real(list);
 }
 
 /* ---- plain answers ---- */
 
-/* Answers each request with its method, path and body; keeps the connection. */
+/* Answers each request with its request line and body; keeps the connection. */
 static void echo(struct stub *s, int fd, int number)
 {
     char head[8192], line[2000], body[5000], out[12000];
@@ -81,7 +85,7 @@ static void methods_bodies_and_reuse(void **state)
 {
     (void)state;
     struct stub *s = stub_start(echo, NULL);
-    struct httpc_peer *p = peer_of(s);
+    struct httpc_peer *p = peer_at(s->url, NULL);
     static const struct {
         const char *method, *path, *body, *answer, *has, *hasnt;
     } rows[] = {
@@ -128,10 +132,775 @@ static void methods_bodies_and_reuse(void **state)
     stub_stop(s);
 }
 
+static void a_requests_header_replaces_the_peers(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(echo, NULL);
+    char url[100];
+    snprintf(url, sizeof url, "%s/tma/", s->url);
+    struct httpc_peer *p = peer_at(url, NULL);
+    httpc_peer_header(p, "Cookie", "token=peer");
+    httpc_peer_header(p, "X-Split", "one\r\nX-Evil: 1");
+    httpc_peer_header(p, "X-Empty", "");
+    struct http_req req = get_of("/api");
+    struct http_resp r;
+    req.headers = (const char *const[]){"cookie: token=own", "If-Match: \"7\"", NULL};
+    assert_int_equal(perform(p, &req, &r), ERR_OK);
+    assert_string_equal(buf_cstr(&r.body), "GET /tma/api HTTP/1.1|");
+    assert_non_null(strstr(s->last_head, "cookie: token=own\r\n"));
+    assert_non_null(strstr(s->last_head, "If-Match: \"7\"\r\n"));
+    assert_non_null(strstr(s->last_head, "X-Split: one\r\n"));
+    assert_non_null(strstr(s->last_head, "X-Empty:"));
+    assert_null(strstr(s->last_head, "token=peer"));
+    assert_null(strstr(s->last_head, "X-Evil"));
+    http_resp_done(&r);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+static void malformed_requests_are_usage_errors(void **state)
+{
+    (void)state;
+    struct httpc_peer *p = peer_at("http://127.0.0.1:1", NULL);
+    const struct http_req rows[] = {
+        {.method = "GET", .path = "x"},
+        {.method = "GET", .path = "/a b"},
+        {.method = "GET", .path = "/a\r\nX: y"},
+        {.method = "get", .path = "/"},
+        {.method = "GET /x", .path = "/"},
+        {.method = "GET", .path = "/", .headers = (const char *const[]){"A: b\r\nC: d", NULL}},
+        {.method = "GET", .path = "/", .headers = (const char *const[]){"no colon", NULL}},
+        {.method = "POST", .path = "/", .content_type = "a\nb"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct http_resp r;
+        assert_int_equal(perform(p, &rows[i], &r), ERR_USAGE);
+        assert_false(r.request_sent);
+        http_resp_done(&r);
+    }
+    httpc_peer_free(&p);
+    assert_int_equal(httpc_peer_new(&p, client, "http://127.0.0.1", "not-an-address", &ei), ERR_USAGE);
+    assert_int_equal(httpc_peer_new(&p, client, "ftp://127.0.0.1", NULL, &ei), ERR_USAGE);
+    assert_null(p);
+}
+
+struct job {
+    struct httpc_peer *peer;
+    int times, failed;
+};
+
+static void get_some(void *arg)
+{
+    struct job *j = arg;
+    for (int i = 0; i < j->times; i++) {
+        struct http_req req = get_of("/x");
+        struct http_resp r;
+        j->failed += httpc_perform(j->peer, &req, &r, NULL) != ERR_OK || r.status != 200;
+        http_resp_done(&r);
+    }
+}
+
+/* Each peer has one connection of its own, whatever the others do, also over several multis. */
+static void peers_share_no_connection(void **state)
+{
+    (void)state;
+    enum { PEERS = 40 };
+    struct httpc_conf conf = {.peers_per_multi = 7};
+    httpc_free(&client);
+    assert_int_equal(httpc_new(&client, loop, &conf, &ei), ERR_OK);
+    struct stub *s = stub_start(echo, NULL);
+    struct job jobs[PEERS];
+    struct group g = {0};
+    for (int i = 0; i < PEERS; i++) {
+        jobs[i] = (struct job){peer_at(s->url, NULL), 20, 0};
+        group_spawn(loop, &g, get_some, &jobs[i]);
+    }
+    group_wait(loop, &g);
+    struct httpc_stats st;
+    httpc_stats(client, &st);
+    assert_int_equal(s->accepted, PEERS);
+    assert_int_equal(st.connects, PEERS);
+    assert_int_equal(s->requests, PEERS * 20);
+    for (int i = 0; i < PEERS; i++) {
+        assert_int_equal(jobs[i].failed, 0);
+        httpc_peer_free(&jobs[i].peer);
+    }
+    loop_step(loop, mono_now());
+    for (int i = 0; i < 100; i++) { /* peers come and go: nothing piles up */
+        struct job one = {peer_at(s->url, NULL), 1, 0};
+        get_some(&one);
+        assert_int_equal(one.failed, 0);
+        httpc_peer_free(&one.peer);
+    }
+    stub_stop(s);
+}
+
+/* ---- names and addresses ---- */
+
+/* L16: peers spread over a name's addresses, resolved once. */
+static void peers_spread_over_addresses(void **state)
+{
+    (void)state;
+    struct stub *a = stub_start_on("127.0.0.1", 0, echo, NULL), *b = stub_start_on("127.0.0.2", a->port, echo, NULL);
+    char url[64];
+    snprintf(url, sizeof url, "http://two.test:%d", a->port);
+    lookups = 0;
+    struct job jobs[10];
+    for (int i = 0; i < 10; i++) {
+        jobs[i] = (struct job){peer_at(url, NULL), 2, 0};
+        get_some(&jobs[i]);
+        assert_int_equal(jobs[i].failed, 0);
+    }
+    assert_int_equal(lookups, 1);
+    assert_int_equal(a->accepted, 5);
+    assert_int_equal(b->accepted, 5);
+    stub_stop(b); /* one node gone: its peers reach the other */
+    for (int i = 0; i < 10; i++) {
+        get_some(&jobs[i]);
+        assert_int_equal(jobs[i].failed, 0);
+        httpc_peer_free(&jobs[i].peer);
+    }
+    stub_stop(a);
+}
+
+static void ipv6_first_with_an_ipv4_server_costs_no_time(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(echo, NULL);
+    char url[64];
+    snprintf(url, sizeof url, "http://six.test:%d", s->port);
+    struct job j = {peer_at(url, NULL), 3, 0};
+    struct mono from = mono_now();
+    get_some(&j);
+    assert_int_equal(j.failed, 0);
+    assert_true(ms_since(from) < 150);
+    assert_non_null(strstr(s->last_head, "Host: six.test:"));
+    httpc_peer_free(&j.peer);
+    stub_stop(s);
+}
+
+/* X06 */
+static void ipv6_hosts_keep_their_brackets(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start_on("::1", 0, echo, NULL);
+    if (s == NULL)
+        skip();
+    char host[64];
+    snprintf(host, sizeof host, "Host: [::1]:%d\r\n", s->port);
+    struct job j = {peer_at(s->url, NULL), 1, 0};
+    get_some(&j);
+    assert_int_equal(j.failed, 0);
+    assert_non_null(strstr(s->last_head, host));
+    httpc_peer_free(&j.peer);
+    stub_stop(s);
+}
+
+static void tell_client_address(struct stub *s, int fd, int number)
+{
+    char head[8192], out[200], addr[64];
+    struct sockaddr_in from;
+    socklen_t n = sizeof from;
+    (void)number;
+    getpeername(fd, (struct sockaddr *)&from, &n);
+    inet_ntop(AF_INET, &from.sin_addr, addr, sizeof addr);
+    while (stub_head(s, fd, head, sizeof head)) {
+        snprintf(out, sizeof out, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n%s", strlen(addr), addr);
+        stub_send(fd, out);
+    }
+}
+
+static void source_addresses_are_used(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(tell_client_address, NULL);
+    static const char *const addrs[] = {"127.0.3.7", "127.0.3.8", "127.0.0.1"};
+    for (size_t i = 0; i < ARRAY_LEN(addrs); i++) {
+        struct httpc_peer *p = peer_at(s->url, addrs[i]);
+        struct http_req req = get_of("/");
+        struct http_resp r;
+        assert_int_equal(perform(p, &req, &r), ERR_OK);
+        assert_string_equal(buf_cstr(&r.body), addrs[i]);
+        http_resp_done(&r);
+        httpc_peer_free(&p);
+    }
+    struct httpc_peer *p = peer_at(s->url, "192.0.2.1"); /* not ours */
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    assert_int_equal(perform(p, &req, &r), ERR_CONNECT);
+    assert_non_null(strstr(ei.msg, "source address"));
+    assert_false(r.request_sent);
+    http_resp_done(&r);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+/* L17 */
+static void proxy_variables_are_ignored(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        setenv(names[i], "http://127.0.0.1:9", 1);
+    setenv("no_proxy", "", 1);
+    struct stub *s = stub_start(echo, NULL);
+    struct job j = {peer_at(s->url, NULL), 2, 0};
+    get_some(&j);
+    assert_int_equal(j.failed, 0);
+    assert_non_null(strstr(s->last_head, "GET /x HTTP/1.1"));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        unsetenv(names[i]);
+    unsetenv("no_proxy");
+    httpc_peer_free(&j.peer);
+    stub_stop(s);
+}
+
+/* ---- odd and bad answers ---- */
+
+struct script {
+    const char *answer; /* then the connection is closed */
+    bool reset;
+};
+
+static void play(struct stub *s, int fd, int number)
+{
+    const struct script *script = s->arg;
+    char head[8192];
+    (void)number;
+    if (!stub_head(s, fd, head, sizeof head))
+        return;
+    stub_send(fd, script->answer);
+    if (script->reset)
+        stub_reset(fd);
+}
+
+static void answers_as_they_come(void **state)
+{
+    (void)state;
+    static const struct {
+        struct script script;
+        enum err err;
+        int status;
+        const char *body, *message;
+    } rows[] = {
+        {{"HTTP/1.1 200 OK\r\n\r\nto the end", false}, ERR_OK, 200, "to the end", ""},
+        {{"HTTP/1.1 204 No Content\r\n\r\n", false}, ERR_OK, 204, "", ""},
+        {{"HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\n\r\n", false}, ERR_OK, 304, "", ""},
+        {{"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 4\r\n\r\nover", false},
+         ERR_OK,
+         302,
+         "over",
+         ""}, /* X08 */
+        {{"HTTP/1.1 100 Continue\r\nX: 1\r\n\r\nHTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+          "1\r\n\r\nx",
+          false},
+         ERR_OK,
+         200,
+         "x",
+         ""},
+        {{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nT: 1\r\n\r\n", false},
+         ERR_OK,
+         200,
+         "abcde",
+         ""},
+        {{"HTTP/1.1 503 Busy\r\nRetry-After: 3\r\nContent-Length: 2\r\n\r\nno", false}, ERR_OK, 503, "no", ""},
+        {{"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi", false}, ERR_OK, 200, "hi", ""},
+        {{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\ncut", false}, ERR_CLOSED, 200, "cut", "closed in mid-answer"},
+        {{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", false},
+         ERR_CLOSED,
+         200,
+         "ab",
+         "closed in mid-answer"},
+        {{"HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\ncut", false}, ERR_CLOSED, 404, "cut", "closed in mid-answer"},
+        {{"", false}, ERR_CLOSED, 0, "", "closed without an answer"},
+        {{"", true}, ERR_RESET, 0, "", "connection reset"},
+        {{"ceci n'est pas HTTP\r\n\r\n", false}, ERR_PROTO, 0, "", "no usable answer"},
+        {{"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", false}, ERR_PROTO, 0, "", "no usable answer"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct script script = rows[i].script;
+        struct stub *s = stub_start(play, &script);
+        struct httpc_peer *p = peer_at(s->url, NULL);
+        struct http_req req = get_of("/");
+        struct http_resp r;
+        enum err err = perform(p, &req, &r);
+        if (err != rows[i].err || r.status != rows[i].status || strcmp(buf_cstr(&r.body), rows[i].body) != 0 ||
+            strstr(ei.msg, rows[i].message) == NULL)
+            fail_msg("row %zu: %s, status %d, body %s, %s", i, err_symbol(err), r.status, buf_cstr(&r.body), ei.msg);
+        assert_true(r.request_sent);
+        assert_int_equal(s->accepted, 1);
+        if (r.status == 503)
+            assert_true(sv_eq_cstr(http_resp_header(&r, "Retry-After"), "3"));
+        assert_null(http_resp_header(&r, "X").p); /* of the interim answer */
+        http_resp_done(&r);
+        httpc_peer_free(&p);
+        stub_stop(s);
+    }
+}
+
+static void nothing_listening(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(echo, NULL);
+    char url[64];
+    snprintf(url, sizeof url, "%s", s->url);
+    stub_stop(s);
+    struct httpc_peer *p = peer_at(url, NULL);
+    for (int i = 0; i < 2; i++) {
+        struct http_req req = get_of("/");
+        struct http_resp r;
+        assert_int_equal(perform(p, &req, &r), ERR_CONNECT);
+        assert_non_null(strstr(ei.msg, "cannot connect to 127.0.0.1:"));
+        assert_non_null(strstr(ei.msg, "refused"));
+        assert_null(strstr(ei.msg, "invalid"));
+        assert_int_equal(ei.os_errno, ECONNREFUSED);
+        assert_int_equal(r.status, 0);
+        assert_false(r.request_sent);
+        http_resp_done(&r);
+    }
+    httpc_peer_free(&p);
+    assert_int_equal(httpc_peer_new(&p, client, "http://no-such-host.invalid", NULL, &ei), ERR_RESOLVE);
+    assert_non_null(strstr(ei.msg, "no-such-host.invalid"));
+}
+
+/* ---- limits of time ---- */
+
+static void only_read(struct stub *s, int fd, int number)
+{
+    (void)s, (void)number;
+    stub_drain(fd);
+}
+
+/* L07 */
+static void a_server_that_never_answers(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(only_read, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    struct mono from = mono_now();
+    req.timeout_us = 200 * US_PER_MS;
+    assert_int_equal(perform(p, &req, &r), ERR_TIMEOUT);
+    assert_in_range(ms_since(from), 195, 1000);
+    assert_non_null(strstr(ei.msg, "no answer"));
+    assert_true(r.request_sent);
+    assert_int_equal(r.first_byte.us, 0);
+    http_resp_done(&r);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+/* A listener whose queue is full swallows connection attempts. */
+static void a_connection_that_is_never_accepted(void **state)
+{
+    (void)state;
+    int fd = socket(AF_INET, SOCK_STREAM, 0), fill[8];
+    struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof sa;
+    assert_int_equal(bind(fd, (struct sockaddr *)&sa, n) | listen(fd, 0), 0);
+    getsockname(fd, (struct sockaddr *)&sa, &n);
+    for (size_t i = 0; i < ARRAY_LEN(fill); i++) {
+        fill[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        (void)!connect(fill[i], (struct sockaddr *)&sa, n);
+    }
+    char url[64];
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", ntohs(sa.sin_port));
+    struct httpc_peer *p = peer_at(url, NULL);
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    req.timeout_us = 200 * US_PER_MS;
+    assert_int_equal(perform(p, &req, &r), ERR_TIMEOUT);
+    assert_false(r.request_sent);
+    http_resp_done(&r);
+    httpc_peer_free(&p);
+    for (size_t i = 0; i < ARRAY_LEN(fill); i++)
+        close(fill[i]);
+    close(fd);
+}
+
+static void trickle_then_stop(struct stub *s, int fd, int number)
+{
+    char head[8192];
+    (void)number;
+    if (!stub_head(s, fd, head, sizeof head))
+        return;
+    stub_send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+    for (int i = 0; i < 8; i++) {
+        stub_send(fd, "x");
+        usleep(50000);
+    }
+    stub_drain(fd);
+}
+
+static void a_transfer_that_stalls(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(trickle_then_stop, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    struct mono from = mono_now();
+    req.stall_us = 200 * US_PER_MS; /* longer than the gaps, shorter than the whole */
+    assert_int_equal(perform(p, &req, &r), ERR_TIMEOUT);
+    assert_in_range(ms_since(from), 500, 1500);
+    assert_non_null(strstr(ei.msg, "no byte moved"));
+    assert_int_equal(r.body.len, 8);
+    http_resp_done(&r);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+/* L14 */
+static void small_requests_are_not_delayed(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(echo, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    int slow = 0;
+    char body[4000];
+    memset(body, 'x', sizeof body);
+    for (int i = 0; i < 20; i++) {
+        struct http_req req = get_of("/");
+        struct http_resp r;
+        req.method = i % 2 == 0 ? "GET" : "PUT";
+        if (i % 2 == 1)
+            req.body = (struct sv){body, sizeof body};
+        assert_int_equal(perform(p, &req, &r), ERR_OK);
+        slow += mono_diff(r.done, r.sent) > 30 * US_PER_MS;
+        http_resp_done(&r);
+    }
+    assert_true(slow <= 2); /* a delayed acknowledgement would hit every one of them */
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+/* ---- reused connections ---- */
+
+/* Answers the first request of each connection but the last; closes when the second one arrives. */
+static void close_on_reuse(struct stub *s, int fd, int number)
+{
+    const int *dead_conns = s->arg;
+    char head[8192];
+    for (int i = 0; stub_head(s, fd, head, sizeof head); i++) {
+        if (i == 1 && number < *dead_conns) {
+            if (number % 2 == 0)
+                stub_reset(fd);
+            return;
+        }
+        stub_send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    }
+}
+
+/* U10 */
+static void a_connection_that_breaks_on_reuse(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *method, *body;
+        bool retried;
+    } rows[] = {
+        {"GET", "", true},   {"HEAD", "", true},   {"OPTIONS", "", true}, {"PROPFIND", "<x/>", true},
+        {"POST", "", false}, {"POST", "x", false}, {"PUT", "x", false},   {"DELETE", "", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        for (int reset = 0; reset < 2; reset++) {
+            int dead = 1 + reset; /* connection 0 is reset; connection 1, when it is dead too, is closed */
+            struct stub *s = stub_start(close_on_reuse, &dead);
+            struct httpc_peer *p = peer_at(s->url, NULL);
+            struct http_req first = get_of("/"), req = get_of("/");
+            struct http_resp r;
+            assert_int_equal(perform(p, &first, &r), ERR_OK);
+            http_resp_done(&r);
+            req.method = rows[i].method;
+            req.body = sv_of(rows[i].body);
+            enum err err = perform(p, &req, &r);
+            assert_int_equal(err == ERR_OK, rows[i].retried);
+            assert_int_equal(r.retries, rows[i].retried);
+            assert_int_equal(s->requests, rows[i].retried ? 3 : 2);
+            assert_int_equal(s->accepted, rows[i].retried ? 2 : 1);
+            if (!rows[i].retried) {
+                assert_true(err == ERR_RESET || err == ERR_CLOSED);
+                assert_true(r.request_sent && r.reused);
+            }
+            http_resp_done(&r);
+            httpc_peer_free(&p);
+            stub_stop(s);
+        }
+    }
+}
+
+static void answer_once_and_close(struct stub *s, int fd, int number)
+{
+    char head[8192];
+    (void)number;
+    if (stub_head(s, fd, head, sizeof head))
+        stub_send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+}
+
+/* The server closed the idle connection: noticed before anything is sent, whatever the method. */
+static void a_connection_closed_while_idle(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(answer_once_and_close, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    for (int i = 0; i < 5; i++) {
+        struct http_req req = get_of("/");
+        struct http_resp r;
+        req.method = "POST";
+        req.body = SV("x");
+        assert_int_equal(perform(p, &req, &r), ERR_OK);
+        http_resp_done(&r);
+        coro_sleep_until(loop, mono_add(mono_now(), 20 * US_PER_MS));
+        assert_int_equal(s->accepted, i + 1);
+    }
+    int64_t cpu = clock_thread_cpu_us(); /* and the loop does not spin on the dead descriptor */
+    coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS));
+    assert_true(clock_thread_cpu_us() - cpu < 20 * US_PER_MS);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+/* ---- ends from our side ---- */
+
+static void get_cancelled(void *arg)
+{
+    struct job *j = arg;
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    j->failed = (int)httpc_perform(j->peer, &req, &r, NULL);
+    http_resp_done(&r);
+}
+
+static void cancelling(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(only_read, NULL);
+    struct httpc_peer *a = peer_at(s->url, NULL), *b = peer_at(s->url, NULL);
+    struct job jobs[] = {{a, 0, 0}, {a, 0, 0}, {b, 0, 0}, {b, 0, 0}};
+    for (int early = 0; early < 2; early++) {
+        struct group g = {0};
+        for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+            group_spawn(loop, &g, get_cancelled, &jobs[i]);
+        if (early == 0)
+            while (s->accepted < 4)
+                loop_step(loop, mono_add(mono_now(), 1000));
+        httpc_cancel(client, a);
+        for (int i = 0; i < 5; i++)
+            loop_step(loop, mono_now());
+        if (early == 0) {
+            assert_int_equal(jobs[0].failed, ERR_CANCELLED);
+            assert_int_equal(jobs[1].failed, ERR_CANCELLED);
+            assert_int_equal(g.running, 2);
+        }
+        httpc_cancel(client, NULL);
+        httpc_cancel(client, NULL);
+        group_wait(loop, &g);
+        for (size_t i = 0; i < ARRAY_LEN(jobs); i++)
+            assert_int_equal(jobs[i].failed, ERR_CANCELLED);
+    }
+    httpc_peer_free(&a);
+    httpc_peer_free(&b);
+    stub_stop(s);
+}
+
+/* ---- sinks and limits ---- */
+
+static void send_much(struct stub *s, int fd, int number)
+{
+    char head[8192], piece[65536];
+    (void)number;
+    while (stub_head(s, fd, head, sizeof head)) {
+        long status = 200, n = 0;
+        sscanf(head, "GET /%ld/%ld", &status, &n);
+        snprintf(piece, sizeof piece, "HTTP/1.1 %ld X\r\nContent-Length: %ld\r\n\r\n", status, n);
+        stub_send(fd, piece);
+        memset(piece, 'x', sizeof piece);
+        for (ssize_t sent; n > 0; n -= sent) {
+            sent = send(fd, piece, n < (long)sizeof piece ? (size_t)n : sizeof piece, MSG_NOSIGNAL);
+            if (sent <= 0)
+                return;
+        }
+    }
+}
+
+struct swallowed {
+    uint64_t n, stop_at;
+};
+
+static int swallow(void *arg, const char *p, size_t n)
+{
+    struct swallowed *sw = arg;
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != 'x')
+            return 1;
+    sw->n += n;
+    return sw->stop_at != 0 && sw->n >= sw->stop_at;
+}
+
+static void bodies_into_sinks_and_limits(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(send_much, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    static const struct {
+        const char *path;
+        size_t max_body;
+        bool sink;
+        uint64_t stop_at;
+        enum err err;
+        size_t kept, swallowed;
+    } rows[] = {
+        {"/200/100000", 0, false, 0, ERR_OK, 100000, 0},
+        {"/200/1000", 1000, false, 0, ERR_OK, 1000, 0},
+        {"/200/1001", 1000, false, 0, ERR_LIMIT, 1001, 0},
+        {"/200/30000000", 0, false, 0, ERR_LIMIT, 16 << 20, 0},
+        {"/200/64000000", 1000, true, 0, ERR_OK, 0, 64000000},
+        {"/206/100000", 1000, true, 0, ERR_OK, 0, 100000},
+        {"/404/500", 1000, true, 0, ERR_OK, 500, 0}, /* the reason, not the file */
+        {"/200/64000000", 1000, true, 1000000, ERR_WRONG, 0, 1000000},
+    };
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct http_req req = get_of(rows[i].path);
+        struct http_resp r;
+        struct swallowed sw = {0, rows[i].stop_at};
+        req.max_body = rows[i].max_body;
+        req.sink = rows[i].sink ? swallow : NULL;
+        req.sink_arg = &sw;
+        assert_int_equal(perform(p, &req, &r), rows[i].err);
+        assert_true(r.body.len <= rows[i].kept);
+        if (rows[i].err == ERR_OK) {
+            assert_int_equal(r.body.len, rows[i].kept);
+            assert_int_equal(sw.n, rows[i].swallowed);
+            assert_int_equal(r.bytes_down, r.body.len + sw.n);
+        }
+        http_resp_done(&r);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    assert_true(after.ru_maxrss - before.ru_maxrss <
+                100 * 1024); /* 64 MB twice, never held; 16 MiB held, grown by doubling */
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+static void endless_head(struct stub *s, int fd, int number)
+{
+    char head[8192];
+    (void)number;
+    if (!stub_head(s, fd, head, sizeof head))
+        return;
+    stub_send(fd, "HTTP/1.1 200 OK\r\n");
+    char line[1000];
+    memset(line, 'a', sizeof line);
+    memcpy(line, "X-Long: ", 8);
+    memcpy(line + sizeof line - 3, "\r\n", 3);
+    for (int i = 0; i < 5000; i++)
+        stub_send(fd, line);
+}
+
+static void an_endless_head_is_refused(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(endless_head, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    enum err err = perform(p, &req, &r);
+    assert_true(err == ERR_LIMIT || err == ERR_PROTO);
+    assert_true(r.headers.cap < 600 << 10);
+    http_resp_done(&r);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+/* ---- L13: no descriptors left ---- */
+
+static void out_of_descriptors(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(echo, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL), *q = peer_at(s->url, NULL);
+    struct job warm = {q, 1, 0};
+    get_some(&warm);
+    assert_int_equal(warm.failed, 0);
+    struct rlimit old, low;
+    getrlimit(RLIMIT_NOFILE, &old);
+    low = old;
+    low.rlim_cur = 3;
+    setrlimit(RLIMIT_NOFILE, &low);
+    int64_t cpu = clock_thread_cpu_us();
+    struct http_req req = get_of("/");
+    struct http_resp r;
+    enum err err = perform(p, &req, &r);
+    char message[256];
+    snprintf(message, sizeof message, "%s", ei.msg);
+    bool sent = r.request_sent;
+    http_resp_done(&r);
+    get_some(&warm); /* what is connected goes on working */
+    cpu = clock_thread_cpu_us() - cpu;
+    setrlimit(RLIMIT_NOFILE, &old);
+
+    assert_int_equal(err, ERR_CONNECT);
+    assert_non_null(strstr(message, "ulimit -n"));
+    assert_false(sent);
+    assert_int_equal(warm.failed, 0);
+    assert_true(cpu < 100 * US_PER_MS);
+    struct job again = {p, 1, 0};
+    get_some(&again);
+    assert_int_equal(again.failed, 0);
+    httpc_peer_free(&p);
+    httpc_peer_free(&q);
+    stub_stop(s);
+}
+
+/* ---- changes while requests run ---- */
+
+static void a_header_changes_under_way(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(only_read, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    httpc_peer_header(p, "Cookie", "old");
+    struct job j = {p, 0, 0};
+    struct group g = {0};
+    group_spawn(loop, &g, get_cancelled, &j);
+    while (s->accepted < 1)
+        loop_step(loop, mono_add(mono_now(), 1000));
+    httpc_peer_header(p, "Cookie", "new");
+    httpc_peer_header(p, "Cookie", NULL);
+    httpc_cancel(client, p);
+    group_wait(loop, &g);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(methods_bodies_and_reuse, setup, teardown),
+        CASE(methods_bodies_and_reuse),
+        CASE(a_requests_header_replaces_the_peers),
+        CASE(malformed_requests_are_usage_errors),
+        CASE(peers_share_no_connection),
+        CASE(peers_spread_over_addresses),
+        CASE(ipv6_first_with_an_ipv4_server_costs_no_time),
+        CASE(ipv6_hosts_keep_their_brackets),
+        CASE(source_addresses_are_used),
+        CASE(proxy_variables_are_ignored),
+        CASE(answers_as_they_come),
+        CASE(nothing_listening),
+        CASE(a_server_that_never_answers),
+        CASE(a_connection_that_is_never_accepted),
+        CASE(a_transfer_that_stalls),
+        CASE(small_requests_are_not_delayed),
+        CASE(a_connection_that_breaks_on_reuse),
+        CASE(a_connection_closed_while_idle),
+        CASE(cancelling),
+        CASE(bodies_into_sinks_and_limits),
+        CASE(an_endless_head_is_refused),
+        CASE(out_of_descriptors),
+        CASE(a_header_changes_under_way),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
