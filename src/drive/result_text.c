@@ -2,6 +2,12 @@
 #include "base/mem.h"
 #include "drive/result_impl.h"
 #include "drive/threshold.h"
+#include <string.h>
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 
 struct painter {
     FILE *out;
@@ -27,9 +33,19 @@ static void print_head(const struct result *r, FILE *out)
         fprintf(out, ", %s\n", took);
 }
 
+/* "first_pass" as people read it. */
+static const char *spaced(char *dst, size_t n, const char *key)
+{
+    snprintf(dst, n, "%s", key);
+    for (char *c = dst; *c; c++)
+        if (*c == '_')
+            *c = ' ';
+    return dst;
+}
+
 static void print_requests(const struct stats *s, FILE *out)
 {
-    char n[32], wait[32];
+    char n[32], wait[32], cause[32];
     const char *sep = " (";
 
     if (!s->requests)
@@ -37,7 +53,8 @@ static void print_requests(const struct stats *s, FILE *out)
     fprintf(out, "requests  %s", str_thousands(n, sizeof n, s->requests));
     for (unsigned c = 0; c < CAUSE_COUNT; c++)
         if (s->by_cause[c]) {
-            fprintf(out, "%s%s %s", sep, cause_key((enum cause)c), str_thousands(n, sizeof n, s->by_cause[c]));
+            fprintf(out, "%s%s %s", sep, spaced(cause, sizeof cause, cause_key((enum cause)c)),
+                    str_thousands(n, sizeof n, s->by_cause[c]));
             sep = ", ";
         }
     fprintf(out, "%s, failed operations %s\n", *sep == ',' ? ")" : "", str_thousands(n, sizeof n, stats_failed_all(s)));
@@ -46,6 +63,31 @@ static void print_requests(const struct stats *s, FILE *out)
                 str_duration(wait, sizeof wait, s->waited_us));
     if (s->reconnects)
         fprintf(out, "streams   %s reconnects\n", str_thousands(n, sizeof n, s->reconnects));
+}
+
+/* "window    seconds 20.0, requests 141": a section's figures share lines. */
+static void print_figures(const struct result *r, FILE *out)
+{
+    const char *section = NULL;
+    size_t column = 0;
+    char text[80];
+
+    for (size_t i = 0; i < r->n_figures; i++) {
+        const struct result_figure *f = &r->figures[i];
+        const char *own = f->section ? f->section : r->command;
+        size_t n = (size_t)str_format(text, sizeof text, "%s %.*f", f->key, f->decimals, f->value);
+        bool same = section && strcmp(section, own) == 0;
+        if (same && column + n < 100) {
+            fprintf(out, ", %s", text);
+            column += n + 2;
+        } else {
+            fprintf(out, "%s%-9s %s", section ? "\n" : "", same ? "" : own, text);
+            column = n + 10;
+        }
+        section = own;
+    }
+    if (section)
+        fputc('\n', out);
 }
 
 static void print_summaries(const struct result *r, FILE *out)
@@ -68,18 +110,15 @@ static void print_summaries(const struct result *r, FILE *out)
     if (r->tree.known) {
         fprintf(out, "tree      %s folders, %s files, %s,", str_thousands(a, sizeof a, r->tree.folders),
                 str_thousands(b, sizeof b, r->tree.files), str_bytes(c, sizeof c, r->tree.bytes));
-        fprintf(out, " depth %llu; %s files in %s hot folders\n", (unsigned long long)r->tree.depth,
-                str_thousands(a, sizeof a, r->tree.hot_files), str_thousands(b, sizeof b, r->tree.hot_folders));
+        fprintf(out, " depth %llu; %s files in %s hot folder%s\n", (unsigned long long)r->tree.depth,
+                str_thousands(a, sizeof a, r->tree.hot_files), str_thousands(b, sizeof b, r->tree.hot_folders),
+                plural(r->tree.hot_folders));
         if (r->tree.manifest_sha256[0])
             fprintf(out, "manifest  %s\n", r->tree.manifest_sha256);
     }
     if (r->server_peak_rss >= 0)
         fprintf(out, "server    %s of memory at most\n", str_bytes(a, sizeof a, (uint64_t)r->server_peak_rss));
-    for (size_t i = 0; i < r->n_figures; i++) {
-        const struct result_figure *f = &r->figures[i];
-        str_format(a, sizeof a, "%.*f", f->decimals, f->value);
-        fprintf(out, "%-9s %s %s\n", f->section ? f->section : r->command, f->key, a);
-    }
+    print_figures(r, out);
     if (r->run_dir[0])
         fprintf(out, "ledger    %s\n", r->run_dir);
     if (r->note[0])
@@ -97,12 +136,11 @@ static void print_checks(const struct result *r, const struct painter *p)
         const struct check_result *c = &r->checks[i];
         word(p, c->status == CHECK_OK, c->status == CHECK_VIOLATED, words[c->status]);
         fprintf(p->out, "%-12s", c->name);
-        if (c->status != CHECK_NOT_RUN)
-            fprintf(p->out, " %s examined", str_thousands(n, sizeof n, c->examined));
-        if (c->wrong)
-            fprintf(p->out, ", %s wrong", str_thousands(wrong, sizeof wrong, c->wrong));
         if (c->summary[0])
-            fprintf(p->out, "%s%s", c->status == CHECK_NOT_RUN ? " " : "; ", c->summary);
+            fprintf(p->out, " %s", c->summary);
+        else if (c->status != CHECK_NOT_RUN)
+            fprintf(p->out, " %s examined, %s wrong", str_thousands(n, sizeof n, c->examined),
+                    str_thousands(wrong, sizeof wrong, c->wrong));
         fputc('\n', p->out);
         for (size_t k = 0; k < c->n_detail; k++)
             fprintf(p->out, "             %s\n", c->detail[k]);
@@ -124,11 +162,6 @@ static void print_thresholds(const struct result *r, const struct painter *p)
         str_format(found, sizeof found, "%.10g", t->found);
         fprintf(p->out, "%s (%s)\n", t->text, t->state == THRESHOLD_NO_SAMPLES ? "no samples" : found);
     }
-}
-
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
 }
 
 static void print_verdict(const struct result *r, const struct painter *p)

@@ -267,9 +267,9 @@ static void text_of_a_run(void **state)
     static const char *const wanted[] = {
         "summary of run, 3 min 0 s\n",
         "save                     1       0      10.0      10.0      10.0      10.0\n",
-        "requests  22,011 (first_pass 15,000), failed operations 1\n",
+        "requests  22,011 (first pass 15,000), failed operations 1\n",
         "tree      2,194 folders, 16,787 files, 1.0 GiB, depth 10; 3,357 files in 22 hot folders\n",
-        "ok       storage      100 examined\n",
+        "ok       storage      100 examined, 0 wrong\n",
         "VIOLATED aggregates   100 examined, 51 wrong\n",
         "folder abc: 5 in the row, 4 counted\n",
         "and 50 more\n",
