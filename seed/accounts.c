@@ -233,30 +233,27 @@ static MAY_YIELD void sign_in_one(struct seeder *s, void *arg, size_t i)
 static MAY_YIELD void sub_users(struct seeder *s)
 {
     struct crew make = {.what = "accounts",
-                        .items = s->n_accounts,
                         .units = s->n_accounts,
                         .least = AT_ONCE,
                         .most = AT_ONCE,
                         .one = make_sub_users,
                         .arg = &make};
-    struct logins logins = {0};
+    struct logins logins = {.all = mem_alloc((s->signins_total + 1) * sizeof(struct seed_login *))};
     bool opened = false;
-    crew_run(s, &make);
-    logins.all = mem_alloc((s->signins_total + 1) * sizeof(struct seed_login *));
+    size_t n = 0;
+    crew_begin(s, &make);
+    crew_run(s, &make, s->n_accounts);
+    crew_end(&make);
     for (size_t a = 0; a < s->n_accounts; a++) {
         for (size_t i = 1; i < s->accounts[a].n_logins; i++)
-            logins.all[logins.crew.items++] = &s->accounts[a].logins[i];
+            logins.all[n++] = &s->accounts[a].logins[i];
     }
-    size_t n = logins.crew.items;
     if (s->own_sub_users) {
-        logins.crew = (struct crew){.what = "sign-ins",
-                                    .items = n,
-                                    .units = n,
-                                    .least = AT_ONCE,
-                                    .most = AT_ONCE,
-                                    .one = sign_in_one,
-                                    .arg = &logins};
-        crew_run(s, &logins.crew);
+        logins.crew = (struct crew){
+            .what = "sign-ins", .units = n, .least = AT_ONCE, .most = AT_ONCE, .one = sign_in_one, .arg = &logins};
+        crew_begin(s, &logins.crew);
+        crew_run(s, &logins.crew, n);
+        crew_end(&logins.crew);
     } else {
         seed_say(s, "the server has no sub-users: the other logins become accounts of their own, without a tree");
         for (size_t i = 0; i < n && !s->stop; i++)
@@ -280,9 +277,9 @@ static void make_logins(struct seeder *s)
             struct errinfo why = {0};
             l->account = a;
             if (i == 0)
-                tree_owner_email(l->email, a);
+                planned_owner_email(l->email, a);
             else
-                tree_user_email(l->email, a, i - 1);
+                planned_user_email(l->email, a, i - 1);
             if (api_new(&l->api, &conf, &why))
                 seed_fail(s, ERR_ENV, "%s", err_message(&why));
         }

@@ -45,12 +45,12 @@ static void plan(struct seeder *s)
     s->trees = mem_zalloc(s->n_accounts * sizeof *s->trees);
     s->founds = mem_zalloc(s->n_accounts * sizeof *s->founds);
     for (unsigned a = 0; a < s->n_accounts; a++) {
-        struct tree_conf c = {.scale = s->conf->scale,
-                              .bytes_scale = s->conf->bytes_scale,
-                              .preset = preset,
-                              .seed = (uint64_t)s->ctx->common->seed,
-                              .account = a};
-        tree_make(&s->trees[a], &c);
+        struct planned_conf c = {.scale = s->conf->scale,
+                                 .bytes_scale = s->conf->bytes_scale,
+                                 .preset = preset,
+                                 .seed = (uint64_t)s->ctx->common->seed,
+                                 .account = a};
+        planned_make(&s->trees[a], &c);
         found_init(&s->founds[a], &s->trees[a]);
     }
 }
@@ -154,7 +154,7 @@ static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *e
     ctx->on_interrupt = NULL;
     seed_accounts_free(&s);
     for (size_t i = 0; i < s.n_accounts; i++) {
-        tree_done(&s.trees[i]);
+        planned_done(&s.trees[i]);
         found_done(&s.founds[i]);
     }
     mem_free(s.trees);

@@ -21,7 +21,7 @@ struct cpu {
 struct run {
     struct seeder *s;
     struct crew *c;
-    size_t next;
+    size_t next, items;
     unsigned active, limit;
     struct done idle;
     /* the climb */
@@ -37,7 +37,7 @@ struct run {
 static void worker(void *arg)
 {
     struct run *r = arg;
-    while (!r->s->stop && r->next < r->c->items && r->active <= r->limit) {
+    while (!r->s->stop && r->next < r->items && r->active <= r->limit) {
         size_t item = r->next++;
         r->c->one(r->s, r->c->arg, item);
         r->calls++;
@@ -48,7 +48,7 @@ static void worker(void *arg)
 
 static void spawn(struct run *r)
 {
-    size_t waiting = r->c->items - r->next;
+    size_t waiting = r->items - r->next;
     for (; !r->s->stop && r->active < r->limit && waiting > 0; waiting--) {
         r->active++;
         coro_spawn(r->s->ctx->loop, worker, r);
@@ -137,24 +137,31 @@ static void measure(struct run *r)
     r->window_calls = r->calls;
 }
 
-void crew_run(struct seeder *s, struct crew *c)
+void crew_begin(struct seeder *s, struct crew *c)
 {
-    struct run r = {.s = s, .c = c, .limit = c->least, .best_limit = c->least, .window = mono_now(), .cpu = cpu_now()};
-    FILE *out = s->ctx->common->quiet ? NULL : s->ctx->out;
     if (s->conf->jobs)
-        c->least = c->most = r.limit = (unsigned)s->conf->jobs;
+        c->least = c->most = (unsigned)s->conf->jobs;
+    c->progress = progress_new(s->ctx->common->quiet ? NULL : s->ctx->out, s->ctx->tty, c->what, c->units);
+}
+
+void crew_run(struct seeder *s, struct crew *c, size_t items)
+{
+    struct run r = {.s = s, .c = c, .items = items, .window = mono_now(), .window_done = c->done, .cpu = cpu_now()};
+    r.limit = r.best_limit = c->learned ? c->learned : c->least;
     r.settled = c->most <= c->least;
-    if (c->items == 0 || s->stop)
-        return;
-    struct progress *p = progress_new(out, s->ctx->tty, c->what, c->units);
     spawn(&r);
     while (r.active > 0) {
         if (done_wait_until(s->ctx->loop, &r.idle, mono_add(mono_now(), TICK_US)) && r.active == 0)
             break;
         measure(&r);
-        progress_set(p, c->done, r.bound[0] ? r.bound : NULL);
+        progress_set(c->progress, c->done, r.bound[0] ? r.bound : NULL);
         spawn(&r);
     }
-    progress_set(p, c->done, r.bound[0] ? r.bound : NULL);
-    progress_free(&p);
+    c->learned = r.best_limit;
+    progress_set(c->progress, c->done, r.bound[0] ? r.bound : NULL);
+}
+
+void crew_end(struct crew *c)
+{
+    progress_free(&c->progress);
 }

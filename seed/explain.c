@@ -43,7 +43,7 @@ static void print_histogram(FILE *out, const struct histogram *h)
         row(out, h->labels[i], h->made[i], h->target[i], most);
 }
 
-static void explain_counts(const struct tree *t, FILE *out)
+static void explain_counts(const struct planned *t, FILE *out)
 {
     struct shape_counts c = shape_counts_of(t->conf.scale);
     uint32_t files = 0, hot = 0, hot_files = 0;
@@ -60,7 +60,7 @@ static void explain_counts(const struct tree *t, FILE *out)
     fprintf(out, "  %-12s %9u %9u\n", "deepest", t->depth, SHAPE_DEPTH_MAX);
 }
 
-static void explain_depths(const struct tree *t, FILE *out)
+static void explain_depths(const struct planned *t, FILE *out)
 {
     static const char *const labels[] = {"", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10"};
     double folders[SHAPE_DEPTH_MAX + 1], share[SHAPE_DEPTH_MAX + 1];
@@ -82,7 +82,7 @@ static void explain_depths(const struct tree *t, FILE *out)
     print_histogram(out, &by_file);
 }
 
-static void explain_files_a_folder(const struct tree *t, FILE *out)
+static void explain_files_a_folder(const struct planned *t, FILE *out)
 {
     static const struct {
         const char *label;
@@ -107,7 +107,7 @@ static void explain_files_a_folder(const struct tree *t, FILE *out)
     print_histogram(out, &h);
 }
 
-static void explain_sizes(const struct tree *t, FILE *out)
+static void explain_sizes(const struct planned *t, FILE *out)
 {
     static const struct {
         const char *label;
@@ -136,7 +136,7 @@ static void explain_sizes(const struct tree *t, FILE *out)
     print_histogram(out, &h);
 }
 
-static void explain_names(const struct tree *t, FILE *out)
+static void explain_names(const struct planned *t, FILE *out)
 {
     double foreign = 0, spaces = 0, longs = 0, files = t->counts.files;
     size_t longest = 0;
@@ -152,10 +152,10 @@ static void explain_names(const struct tree *t, FILE *out)
             100 * foreign / files, 100 * spaces / files, 100 * longs / files, longest);
 }
 
-void seed_explain(const struct tree *t, FILE *out)
+void seed_explain(const struct planned *t, FILE *out)
 {
     char manifest[65], bytes[32];
-    tree_manifest(t, NULL, 1, true, manifest);
+    planned_manifest(t, NULL, 1, true, manifest);
     fprintf(out, "\n%s, scale %g, seed %llu: %s, manifest %s\n", t->email, t->conf.scale,
             (unsigned long long)t->conf.seed, str_bytes(bytes, sizeof bytes, t->bytes), manifest);
     explain_counts(t, out);

@@ -25,7 +25,7 @@ static MAY_YIELD void make_folder(struct seeder *s, void *arg, size_t i)
 {
     struct folder_load *load = arg;
     struct folder_item it = load->items[i];
-    const struct tree_folder *d = &s->trees[it.account].folders[it.folder];
+    const struct planned_folder *d = &s->trees[it.account].folders[it.folder];
     struct found *f = &s->founds[it.account];
     const char *parent = d->parent == SHAPE_ROOT ? NULL : f->folder_ids[d->parent];
     struct arena *mem = arena_new(1024);
@@ -48,34 +48,42 @@ static MAY_YIELD void make_folder(struct seeder *s, void *arg, size_t i)
     arena_free(&mem);
 }
 
+/* The folders of one depth that are missing and whose parent is there. */
+static size_t gather_folders(const struct seeder *s, struct folder_item *items, unsigned depth)
+{
+    size_t n = 0;
+    for (uint32_t a = 0; a < s->n_accounts; a++) {
+        const struct planned *t = &s->trees[a];
+        const struct found *f = &s->founds[a];
+        for (uint32_t i = 0; i < t->counts.folders; i++) {
+            uint32_t parent = t->folders[i].parent;
+            if (t->folders[i].depth == depth && !f->folder_ids[i] && (parent == SHAPE_ROOT || f->folder_ids[parent]))
+                items[n++] = (struct folder_item){a, i};
+        }
+    }
+    return n;
+}
+
 /* One depth after the other: a folder needs its parent's id. A folder whose parent failed waits for the next round. */
 void seed_load_folders(struct seeder *s)
 {
     uint64_t all = 0;
     for (size_t a = 0; a < s->n_accounts; a++)
         all += s->trees[a].counts.folders - s->founds[a].n_folders;
-    struct folder_load load = {.items = mem_alloc((all + 1) * sizeof *load.items)};
-    for (unsigned depth = 1; all && depth <= SHAPE_DEPTH_MAX && !s->stop; depth++) {
-        size_t n = 0;
-        for (uint32_t a = 0; a < s->n_accounts; a++) {
-            const struct tree *t = &s->trees[a];
-            for (uint32_t i = 0; i < t->counts.folders; i++) {
-                uint32_t parent = t->folders[i].parent;
-                if (t->folders[i].depth == depth && !s->founds[a].folder_ids[i] &&
-                    (parent == SHAPE_ROOT || s->founds[a].folder_ids[parent]))
-                    load.items[n++] = (struct folder_item){a, i};
-            }
-        }
-        load.crew = (struct crew){.what = "folders",
-                                  .items = n,
-                                  .units = n,
-                                  .least = 4,
-                                  .most = MOST_AT_ONCE,
-                                  .writes = true,
-                                  .one = make_folder,
-                                  .arg = &load};
-        crew_run(s, &load.crew);
-    }
+    if (all == 0)
+        return;
+    struct folder_load load = {.items = mem_alloc(all * sizeof *load.items)};
+    load.crew = (struct crew){.what = "folders",
+                              .units = all,
+                              .least = 4,
+                              .most = MOST_AT_ONCE,
+                              .writes = true,
+                              .one = make_folder,
+                              .arg = &load};
+    crew_begin(s, &load.crew);
+    for (unsigned depth = 1; depth <= SHAPE_DEPTH_MAX && !s->stop; depth++)
+        crew_run(s, &load.crew, gather_folders(s, load.items, depth));
+    crew_end(&load.crew);
     mem_free(load.items);
 }
 
@@ -93,9 +101,9 @@ struct file_load {
     struct crew crew;
 };
 
-static void add_file(struct file_load *load, uint32_t account, uint32_t file, const struct tree *t, uint64_t *bytes)
+static void add_file(struct file_load *load, uint32_t account, uint32_t file, const struct planned *t, uint64_t *bytes)
 {
-    const struct tree_file *f = &t->files[file];
+    const struct planned_file *f = &t->files[file];
     struct batch *b = load->n_batches ? &load->batches[load->n_batches - 1] : NULL;
     bool large = f->size > BULK_FILE_MOST;
     bool fits = b && b->account == account && !large && b->n < BULK_FILES && *bytes + f->size <= BULK_BYTES &&
@@ -132,7 +140,7 @@ static void plan_batches(struct seeder *s, struct file_load *load)
     load->files = mem_alloc((all + 1) * sizeof *load->files);
     load->batches = mem_alloc((all + 1) * sizeof *load->batches);
     for (uint32_t a = 0; a < s->n_accounts; a++) {
-        const struct tree *t = &s->trees[a];
+        const struct planned *t = &s->trees[a];
         const struct found *f = &s->founds[a];
         uint64_t bytes = 0;
         for (int large = 0; large < 2; large++) { /* the large ones apart: they would cut the batches short */
@@ -174,7 +182,7 @@ static MAY_YIELD void undo_twin(struct seeder *s, uint32_t account, const char *
 
 static MAY_YIELD void settle_file(struct seeder *s, const struct batch *b, uint32_t file, const struct drive_file *made)
 {
-    const struct tree_file *f = &s->trees[b->account].files[file];
+    const struct planned_file *f = &s->trees[b->account].files[file];
     if (!made->id) {
         s->failed++;
     } else if (strcmp(made->name, f->name) != 0) {
@@ -196,13 +204,13 @@ struct cargo { /* what one batch sends and gets back */
 
 static void cargo_init(struct cargo *c, struct seeder *s, const struct file_load *load, const struct batch *b)
 {
-    const struct tree *t = &s->trees[b->account];
+    const struct planned *t = &s->trees[b->account];
     c->contents = mem_zalloc(b->n * sizeof *c->contents);
     c->uploads = mem_zalloc(b->n * sizeof *c->uploads);
     c->made = mem_zalloc(b->n * sizeof *c->made);
     c->mem = arena_new(4096);
     for (uint32_t i = 0; i < b->n; i++) {
-        const struct tree_file *f = &t->files[load->files[b->first + i]];
+        const struct planned_file *f = &t->files[load->files[b->first + i]];
         c->contents[i] = (struct content){.key = f->key, .revision = 1, .size = f->size, .ext = f->ext};
         c->uploads[i] = (struct api_upload){.parent_id = s->founds[b->account].folder_ids[f->folder],
                                             .name = f->name,
@@ -266,14 +274,17 @@ void seed_load_files(struct seeder *s)
     struct file_load load = {0};
     plan_batches(s, &load);
     load.crew = (struct crew){.what = "files",
-                              .items = load.n_batches,
                               .units = load.n_files,
                               .least = 4,
                               .most = MOST_AT_ONCE,
                               .writes = true,
                               .one = send_batch,
                               .arg = &load};
-    crew_run(s, &load.crew);
+    if (load.n_files) {
+        crew_begin(s, &load.crew);
+        crew_run(s, &load.crew, load.n_batches);
+        crew_end(&load.crew);
+    }
     mem_free(load.files);
     mem_free(load.batches);
 }

@@ -15,9 +15,9 @@ struct scan {
     struct crew crew;
 };
 
-static void note_file(const struct tree *t, struct found *f, uint32_t at, const struct drive_file *item)
+static void note_file(const struct planned *t, struct found *f, uint32_t at, const struct drive_file *item)
 {
-    const struct tree_file *plan = &t->files[at];
+    const struct planned_file *plan = &t->files[at];
     struct found_file *seen = &f->files[at];
     if (seen->state != FOUND_NO) {
         f->twice++;
@@ -43,18 +43,18 @@ static void note_folder(struct found *f, uint32_t at, const struct drive_file *i
     f->n_folders++;
 }
 
-static void note_listing(const struct tree *t, struct found *f, uint32_t folder, const struct drive_listing *listing)
+static void note_listing(const struct planned *t, struct found *f, uint32_t folder, const struct drive_listing *listing)
 {
     for (size_t i = 0; i < listing->n; i++) {
         const struct drive_file *item = &listing->items[i];
-        uint32_t e = tree_lookup(t, folder, item->name);
-        if (e == TREE_NONE || item->folder == !!(e & TREE_FILE)) {
+        uint32_t e = planned_lookup(t, folder, item->name);
+        if (e == PLANNED_NONE || item->folder == !!(e & PLANNED_FILE)) {
             f->other_folders += item->folder;
             f->other_files += !item->folder;
         } else if (item->folder) {
             note_folder(f, e, item);
         } else {
-            note_file(t, f, e & ~TREE_FILE, item);
+            note_file(t, f, e & ~PLANNED_FILE, item);
         }
     }
 }
@@ -96,7 +96,7 @@ static void gather(struct seeder *s, struct scan *scan, unsigned depth)
 {
     scan->n = 0;
     for (uint32_t a = 0; a < s->n_accounts; a++) {
-        const struct tree *t = &s->trees[a];
+        const struct planned *t = &s->trees[a];
         if (depth == 0)
             add(scan, a, SHAPE_ROOT);
         for (uint32_t i = 0; depth && i < t->counts.folders; i++) {
@@ -126,19 +126,30 @@ static void judge_times(struct seeder *s)
     }
 }
 
+/* Folders to look into: those of the plan once something is there, and the top of each account. */
+static uint64_t units_of(const struct seeder *s)
+{
+    uint64_t n = 0;
+    for (size_t a = 0; a < s->n_accounts; a++)
+        n += s->founds[a].n_folders + 1;
+    return n > s->n_accounts ? n : 0;
+}
+
 void seed_scan(struct seeder *s, const char *what)
 {
     struct scan scan = {0};
+    scan.crew =
+        (struct crew){.what = what, .units = units_of(s), .least = 4, .most = 16, .one = scan_one, .arg = &scan};
     for (size_t a = 0; a < s->n_accounts; a++)
         found_reset(&s->founds[a], &s->trees[a]);
+    crew_begin(s, &scan.crew);
     for (unsigned depth = 0; depth <= SHAPE_DEPTH_MAX && !s->stop; depth++) {
         gather(s, &scan, depth);
         if (scan.n == 0)
             break;
-        scan.crew = (struct crew){
-            .what = what, .items = scan.n, .units = scan.n, .least = 4, .most = 16, .one = scan_one, .arg = &scan};
-        crew_run(s, &scan.crew);
+        crew_run(s, &scan.crew, scan.n);
     }
+    crew_end(&scan.crew);
     mem_free(scan.items);
     judge_times(s);
 }

@@ -7,7 +7,7 @@
  * what it holds. A seeder that was killed is in the same position, so resuming is the first such question. */
 #include "drive/cmd.h"
 #include "net/coro.h"
-#include "seed/tree.h"
+#include "seed/planned.h"
 
 struct seed_conf {
     int64_t sub_users;
@@ -39,8 +39,8 @@ struct seeder {
     const struct seed_conf *conf;
     struct stats *stats;
     struct seed_account *accounts;
-    struct tree *trees;   /* one an account */
-    struct found *founds; /* one an account */
+    struct planned *trees; /* one an account */
+    struct found *founds;  /* one an account */
     size_t n_accounts;
     bool own_sub_users; /* false: the server has none, each login is an account of its own */
     bool times_kept;    /* the server returns the modification times it was told */
@@ -75,15 +75,20 @@ MAY_YIELD bool seed_login_give(struct seeder *s, struct seed_login *l, enum driv
 /* crew.c: many at once */
 struct crew {
     const char *what;     /* "files" */
-    size_t items;         /* one(s, arg, 0 … items - 1), in order of starting */
-    uint64_t units, done; /* what progress counts; done is raised by one() */
+    uint64_t units;       /* what progress counts to; 0: not known */
+    uint64_t done;        /* raised by one() */
     unsigned least, most; /* at once: starts with least, tries up to most */
     bool writes;          /* commits are what waits, not listings */
     MAY_YIELD void (*one)(struct seeder *s, void *arg, size_t item);
     void *arg;
+    struct progress *progress; /* from here on the crew's own */
+    unsigned learned;          /* how many paid last */
 };
-/* Runs all items, or until s->stop, as many at once as pay: measured while it runs. */
-MAY_YIELD void crew_run(struct seeder *s, struct crew *c);
+void crew_begin(struct seeder *s, struct crew *c);
+/* Runs one(s, arg, 0 … items - 1), or until s->stop, as many at once as pay: measured while it runs. May be called
+ * again with other items: progress goes on, and what was learned is kept. */
+MAY_YIELD void crew_run(struct seeder *s, struct crew *c, size_t items);
+void crew_end(struct crew *c);
 
 /* scan.c: what the server holds; fills founds anew */
 MAY_YIELD void seed_scan(struct seeder *s, const char *what);
@@ -98,5 +103,5 @@ MAY_YIELD void seed_verify_content(struct seeder *s); /* of some files, by readi
 void seed_summarise(struct seeder *s);                /* fills result->tree, says what differs */
 
 /* explain.c: made against target; asks no server */
-void seed_explain(const struct tree *t, FILE *out);
+void seed_explain(const struct planned *t, FILE *out);
 #endif

@@ -54,7 +54,7 @@ static int take(void *arg, const char *p, size_t n)
     return n == 0 || content_check_feed(&in->check, p, n) ? 0 : 1;
 }
 
-static bool read_right(struct reading *in, const struct tree_file *f)
+static bool read_right(struct reading *in, const struct planned_file *f)
 {
     if (!in->begun && !begin(in))
         return false;
@@ -66,7 +66,7 @@ static MAY_YIELD void read_one(struct seeder *s, void *arg, size_t i)
 {
     struct sample *sample = arg;
     struct pick p = sample->picks[i];
-    const struct tree_file *f = &s->trees[p.account].files[p.file];
+    const struct planned_file *f = &s->trees[p.account].files[p.file];
     struct reading *in = mem_zalloc(sizeof *in);
     struct api_result r = {.outcome = OUT_UNFINISHED};
     struct seed_login *l;
@@ -101,9 +101,11 @@ void seed_verify_content(struct seeder *s)
         if (f->state == FOUND_YES && f->id[0])
             sample.picks[n++] = p;
     }
-    sample.crew = (struct crew){
-        .what = "files read back", .items = n, .units = n, .least = 4, .most = 4, .one = read_one, .arg = &sample};
-    crew_run(s, &sample.crew);
+    sample.crew =
+        (struct crew){.what = "files read back", .units = n, .least = 4, .most = 4, .one = read_one, .arg = &sample};
+    crew_begin(s, &sample.crew);
+    crew_run(s, &sample.crew, n);
+    crew_end(&sample.crew);
     mem_free(sample.picks);
 }
 
@@ -130,7 +132,7 @@ static void say_differences(struct seeder *s, const struct totals *t)
                  str_thousands(a, sizeof a, s->twins_undone));
 }
 
-static unsigned depth_found(const struct tree *t, const struct found *f)
+static unsigned depth_found(const struct planned *t, const struct found *f)
 {
     unsigned depth = 0;
     for (uint32_t i = 0; i < t->counts.folders; i++) {
@@ -140,10 +142,10 @@ static unsigned depth_found(const struct tree *t, const struct found *f)
     return depth;
 }
 
-static void add_hot(struct tree_summary *sum, const struct tree *t, const struct found *f)
+static void add_hot(struct tree_summary *sum, const struct planned *t, const struct found *f)
 {
     for (uint32_t i = 0; i < t->counts.folders; i++) {
-        const struct tree_folder *d = &t->folders[i];
+        const struct planned_folder *d = &t->folders[i];
         if (!d->hot || !f->folder_ids[i])
             continue;
         sum->hot_folders++;
@@ -171,6 +173,6 @@ void seed_summarise(struct seeder *s)
         t.resized += f->resized;
         t.retimed += f->retimed;
     }
-    tree_manifest(s->trees, s->founds, s->n_accounts, s->times_kept, sum->manifest_sha256);
+    planned_manifest(s->trees, s->founds, s->n_accounts, s->times_kept, sum->manifest_sha256);
     say_differences(s, &t);
 }

@@ -3,7 +3,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "drive/path.h"
-#include "seed/tree.h"
+#include "seed/planned.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,11 +13,11 @@
 
 #include <cmocka.h>
 
-static struct tree make(double scale, uint64_t seed, unsigned account)
+static struct planned make(double scale, uint64_t seed, unsigned account)
 {
-    struct tree t;
-    struct tree_conf c = {.scale = scale, .bytes_scale = 1, .seed = seed, .account = account};
-    tree_make(&t, &c);
+    struct planned t;
+    struct planned_conf c = {.scale = scale, .bytes_scale = 1, .seed = seed, .account = account};
+    planned_make(&t, &c);
     return t;
 }
 
@@ -34,10 +34,10 @@ static void counts_are_exact(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         for (uint64_t seed = 1; seed < 4; seed++) {
-            struct tree t = make(rows[i].scale, seed, 0);
+            struct planned t = make(rows[i].scale, seed, 0);
             uint32_t files = 0, hot = 0, hot_files = 0, largest = 0, smallest_hot = UINT32_MAX;
             for (uint32_t k = 0; k < t.counts.folders; k++) {
-                const struct tree_folder *d = &t.folders[k];
+                const struct planned_folder *d = &t.folders[k];
                 assert_true(d->parent == SHAPE_ROOT ? d->depth == 1
                                                     : d->parent < k && d->depth == t.folders[d->parent].depth + 1);
                 assert_in_range(d->depth, 1, SHAPE_DEPTH_MAX);
@@ -57,7 +57,7 @@ static void counts_are_exact(void **state)
             assert_true(t.depth >= rows[i].depth);
             if (rows[i].scale > 0.005) /* the busiest folders are the hot ones */
                 assert_true(largest < smallest_hot);
-            tree_done(&t);
+            planned_done(&t);
         }
     }
 }
@@ -66,22 +66,22 @@ static void same_seed_same_manifest(void **state)
 {
     (void)state;
     char first[65], again[65], other[65], both[65];
-    struct tree a = make(0.1, 1, 0), b = make(0.1, 1, 0), c = make(0.1, 2, 0);
-    tree_manifest(&a, NULL, 1, true, first);
-    tree_manifest(&b, NULL, 1, true, again);
-    tree_manifest(&c, NULL, 1, true, other);
+    struct planned a = make(0.1, 1, 0), b = make(0.1, 1, 0), c = make(0.1, 2, 0);
+    planned_manifest(&a, NULL, 1, true, first);
+    planned_manifest(&b, NULL, 1, true, again);
+    planned_manifest(&c, NULL, 1, true, other);
     assert_string_equal(first, again);
     assert_string_not_equal(first, other);
-    tree_done(&b);
-    struct tree two[2] = {a, make(0.1, 1, 1)}, swapped[2] = {two[1], two[0]};
-    tree_manifest(two, NULL, 2, true, both);
-    tree_manifest(swapped, NULL, 2, true, again); /* the order of accounts does not matter */
+    planned_done(&b);
+    struct planned two[2] = {a, make(0.1, 1, 1)}, swapped[2] = {two[1], two[0]};
+    planned_manifest(two, NULL, 2, true, both);
+    planned_manifest(swapped, NULL, 2, true, again); /* the order of accounts does not matter */
     assert_string_equal(both, again);
     assert_string_not_equal(both, first);
     assert_string_not_equal(two[0].folders[0].name, two[1].folders[1].name);
-    tree_done(&two[0]);
-    tree_done(&two[1]);
-    tree_done(&c);
+    planned_done(&two[0]);
+    planned_done(&two[1]);
+    planned_done(&c);
 }
 
 /* The manifest of what a server holds is the plan's exactly when all of it is there unchanged. */
@@ -89,7 +89,7 @@ static void manifest_of_found(void **state)
 {
     (void)state;
     char want[65], got[65];
-    struct tree t = make(0.01, 1, 0);
+    struct planned t = make(0.01, 1, 0);
     struct found f;
     found_init(&f, &t);
     for (uint32_t i = 0; i < t.counts.folders; i++)
@@ -97,25 +97,25 @@ static void manifest_of_found(void **state)
     for (uint32_t i = 0; i < t.counts.files; i++)
         f.files[i] = (struct found_file){
             .state = FOUND_YES, .size = (int64_t)t.files[i].size, .modified_us = t.files[i].modified_s * 1000000};
-    tree_manifest(&t, NULL, 1, true, want);
-    tree_manifest(&t, &f, 1, true, got);
+    planned_manifest(&t, NULL, 1, true, want);
+    planned_manifest(&t, &f, 1, true, got);
     assert_string_equal(got, want);
     f.files[7].size++;
-    tree_manifest(&t, &f, 1, true, got);
+    planned_manifest(&t, &f, 1, true, got);
     assert_string_not_equal(got, want);
     f.files[7].size--;
 
     f.files[7].modified_us += 1000;
-    tree_manifest(&t, &f, 1, true, got);
+    planned_manifest(&t, &f, 1, true, got);
     assert_string_not_equal(got, want);
-    tree_manifest(&t, &f, 1, false, got);
-    tree_manifest(&t, NULL, 1, false, want);
+    planned_manifest(&t, &f, 1, false, got);
+    planned_manifest(&t, NULL, 1, false, want);
     assert_string_equal(got, want);
     f.files[9].state = FOUND_NO;
-    tree_manifest(&t, &f, 1, false, got);
+    planned_manifest(&t, &f, 1, false, got);
     assert_string_not_equal(got, want);
     found_done(&f);
-    tree_done(&t);
+    planned_done(&t);
 }
 
 /* No combining mark that a normaliser would merge into the letter before it, and no loose Hangul parts. */
@@ -137,7 +137,7 @@ static int by_folded(const void *a, const void *b)
 static void names_are_valid_and_unique(void **state)
 {
     (void)state;
-    struct tree t = make(1, 3, 0);
+    struct planned t = make(1, 3, 0);
     const char **in = mem_alloc((t.counts.folders + t.counts.files) * sizeof *in);
     size_t foreign = 0, long_ones = 0, spaces = 0;
     for (uint32_t i = 0; i < t.counts.folders; i++) {
@@ -153,15 +153,15 @@ static void names_are_valid_and_unique(void **state)
         qsort(in, n, sizeof *in, by_folded);
         for (size_t k = 1; k < n; k++)
             assert_true(strcasecmp(in[k - 1], in[k]) != 0);
-        assert_int_equal(tree_lookup(&t, t.folders[i].parent, t.folders[i].name), i);
+        assert_int_equal(planned_lookup(&t, t.folders[i].parent, t.folders[i].name), i);
     }
     for (uint32_t i = 0; i < t.counts.files; i++) {
-        const struct tree_file *f = &t.files[i];
+        const struct planned_file *f = &t.files[i];
         assert_null(path_name_problem_file(sv_of(f->name)));
         assert_composed(f->name);
         assert_true(sv_eq_cstr(path_extension(sv_of(f->name)), f->ext));
         assert_true(f->key != 0);
-        assert_int_equal(tree_lookup(&t, f->folder, f->name), i | TREE_FILE);
+        assert_int_equal(planned_lookup(&t, f->folder, f->name), i | PLANNED_FILE);
         foreign += str_utf8_length(sv_of(f->name)) != strlen(f->name);
         long_ones += strlen(f->name) > 100;
         spaces += strchr(f->name, ' ') != NULL;
@@ -169,16 +169,16 @@ static void names_are_valid_and_unique(void **state)
     assert_true(foreign > t.counts.files / 10);
     assert_true(long_ones > t.counts.files / 100);
     assert_true(spaces > t.counts.files / 4);
-    assert_int_equal(tree_lookup(&t, 0, "no such name"), TREE_NONE);
+    assert_int_equal(planned_lookup(&t, 0, "no such name"), PLANNED_NONE);
     mem_free(in);
-    tree_done(&t);
+    planned_done(&t);
 }
 
 static void sizes_follow_the_preset(void **state)
 {
     (void)state;
     for (unsigned seed = 1; seed < 4; seed++) {
-        struct tree t = make(1, seed, 0);
+        struct planned t = make(1, seed, 0);
         size_t over = 0, empty = 0;
         for (uint32_t i = 0; i < t.counts.files; i++) {
             over += t.files[i].size > 1000000;
@@ -187,12 +187,12 @@ static void sizes_follow_the_preset(void **state)
         assert_in_range(t.bytes, 950ull << 20, 1100ull << 20); /* about 1 GiB */
         assert_in_range(over, 1, t.counts.files / 50);
         assert_in_range(empty, 1, t.counts.files / 100);
-        tree_done(&t);
+        planned_done(&t);
     }
-    struct tree small;
-    tree_make(&small, &(struct tree_conf){.scale = 0.1, .bytes_scale = 0.01, .preset = SHAPE_DESKTOP, .seed = 1});
+    struct planned small;
+    planned_make(&small, &(struct planned_conf){.scale = 0.1, .bytes_scale = 0.01, .preset = SHAPE_DESKTOP, .seed = 1});
     assert_true(small.bytes < 8 << 20);
-    tree_done(&small);
+    planned_done(&small);
 }
 
 static void distributions(void **state)
@@ -208,7 +208,7 @@ static void distributions(void **state)
     assert_true(sum > 2193.9 && sum < 2194.1);
     assert_true(shares > 0.999 && shares < 1.001);
     /* Files a folder: the share of folders up to n follows P(n); files by depth follow the Poisson histogram. */
-    struct tree t = make(1, 5, 0);
+    struct planned t = make(1, 5, 0);
     double at_most[151] = {0}, p = 0, by_depth[SHAPE_DEPTH_MAX + 1] = {0};
     for (uint32_t i = 0; i < t.counts.folders; i++) {
         by_depth[t.folders[i].depth] += t.folders[i].n_files / (double)t.counts.files;
@@ -222,20 +222,20 @@ static void distributions(void **state)
     }
     for (unsigned d = 1; d <= SHAPE_DEPTH_MAX; d++)
         assert_true(by_depth[d] > share[d] - 0.03 && by_depth[d] < share[d] + 0.03);
-    tree_done(&t);
+    planned_done(&t);
 }
 
 static void emails(void **state)
 {
     (void)state;
     char e[64];
-    tree_owner_email(e, 0);
+    planned_owner_email(e, 0);
     assert_string_equal(e, "owner@load.test");
-    tree_owner_email(e, 1);
+    planned_owner_email(e, 1);
     assert_string_equal(e, "owner-2@load.test");
-    tree_user_email(e, 0, 0);
+    planned_user_email(e, 0, 0);
     assert_string_equal(e, "user-1@load.test");
-    tree_user_email(e, 1, 0);
+    planned_user_email(e, 1, 0);
     assert_string_equal(e, "owner-2-user-1@load.test");
 }
 

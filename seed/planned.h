@@ -1,53 +1,55 @@
-#ifndef SEED_TREE_H
-#define SEED_TREE_H
+#ifndef SEED_PLANNED_H
+#define SEED_PLANNED_H
 /* The whole planned tree of one account as arrays: every folder and file with its name, size, content key and time,
  * decided before anything is sent, from the seed alone. What the server has of it stands in struct found, beside it.
  * Pure. Layer 3. */
 #include "base/arena.h"
 #include "seed/shape.h"
 
-#define TREE_NONE UINT32_MAX
+#define PLANNED_NONE UINT32_MAX
 
-struct tree_conf {
+struct planned_conf {
     double scale, bytes_scale;
     enum shape_preset preset;
     uint64_t seed;
     unsigned account; /* 0 is owner@load.test */
 };
-struct tree_folder {
+struct planned_folder {
     const char *name;
     uint32_t parent; /* an earlier folder, or SHAPE_ROOT */
     uint32_t first_file, n_files;
     uint8_t depth;
     bool hot;
 };
-struct tree_file {
+struct planned_file {
     const char *name, *ext; /* ext static */
     uint32_t folder;
     uint64_t size, key; /* key: of the content, never 0 */
     int64_t modified_s; /* Unix time */
 };
-struct tree {
-    struct tree_conf conf;
-    char email[64]; /* of the owner: the first part of every path */
+struct planned {
+    struct planned_conf conf;
+    uint64_t stream_seed; /* of seed and scale */
+    char email[64];       /* of the owner: the first part of every path */
     struct arena *mem;
     struct shape_counts counts;
     unsigned depth;
-    struct tree_folder *folders;
-    struct tree_file *files; /* by folder */
+    struct planned_folder *folders;
+    struct planned_file *files; /* by folder */
     uint64_t bytes;
-    uint32_t *index; /* (parent, name) -> folder, or file with TREE_FILE set; open addressing */
+    uint32_t *index; /* (parent, name) -> folder, or file with PLANNED_FILE set; open addressing */
     size_t index_cap;
 };
-#define TREE_FILE 0x80000000u
+#define PLANNED_FILE 0x80000000u
 
-void tree_make(struct tree *t, const struct tree_conf *conf);
-void tree_done(struct tree *t);
-/* The entry of that name in folder parent (SHAPE_ROOT for the top), TREE_NONE when the plan has none. Byte for byte. */
-uint32_t tree_lookup(const struct tree *t, uint32_t parent, const char *name);
+void planned_make(struct planned *t, const struct planned_conf *conf);
+void planned_done(struct planned *t);
+/* The entry of that name in folder parent (SHAPE_ROOT for the top), PLANNED_NONE when the plan has none. Byte for byte.
+ */
+uint32_t planned_lookup(const struct planned *t, uint32_t parent, const char *name);
 /* owner-3@load.test; user-2@load.test or owner-3-user-2@load.test. dst of 64 bytes. */
-void tree_owner_email(char dst[64], unsigned account);
-void tree_user_email(char dst[64], unsigned account, unsigned user);
+void planned_owner_email(char dst[64], unsigned account);
+void planned_user_email(char dst[64], unsigned account, unsigned user);
 
 /* What a server was seen to hold of a tree. Zeroed by found_reset, filled by the scan. */
 enum found_state { FOUND_NO, FOUND_YES, FOUND_CHANGED }; /* CHANGED: there, with another size or time */
@@ -64,12 +66,12 @@ struct found {
     uint64_t other_folders, other_files; /* not of the plan */
     uint64_t twice, resized, retimed;    /* a name listed twice; another size; another time */
 };
-void found_init(struct found *f, const struct tree *t);
-void found_reset(struct found *f, const struct tree *t);
+void found_init(struct found *f, const struct planned *t);
+void found_reset(struct found *f, const struct planned *t);
 void found_done(struct found *f);
 
 /* SHA-256 over the sorted lines of the trees: "path TAB size TAB time" a file, "path TAB folder" a folder. With found,
  * only what is there, with the size and time that the server told; without, what is planned. times false leaves the
  * times out: some servers keep none. dst of 65 bytes. */
-void tree_manifest(const struct tree *trees, const struct found *found, size_t n, bool times, char dst[65]);
+void planned_manifest(const struct planned *trees, const struct found *found, size_t n, bool times, char dst[65]);
 #endif

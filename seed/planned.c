@@ -1,6 +1,6 @@
 /* Every folder draws its names, and every file its key and time, from a random stream of its own: a tree made at
  * another time, in another order or by another version of the loader is the same tree. */
-#include "seed/tree.h"
+#include "seed/planned.h"
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/hash.h"
@@ -20,7 +20,7 @@
 #define STREAM_FOLDER_NAMES (UINT64_C(1) << 32)
 #define STREAM_FILES        (UINT64_C(2) << 32)
 
-void tree_owner_email(char dst[64], unsigned account)
+void planned_owner_email(char dst[64], unsigned account)
 {
     if (account == 0)
         snprintf(dst, 64, "owner" DRIVE_EMAIL_DOMAIN);
@@ -28,7 +28,7 @@ void tree_owner_email(char dst[64], unsigned account)
         snprintf(dst, 64, "owner-%u" DRIVE_EMAIL_DOMAIN, account + 1);
 }
 
-void tree_user_email(char dst[64], unsigned account, unsigned user)
+void planned_user_email(char dst[64], unsigned account, unsigned user)
 {
     if (account == 0)
         snprintf(dst, 64, "user-%u" DRIVE_EMAIL_DOMAIN, user + 1);
@@ -41,63 +41,63 @@ static uint64_t entry_hash(uint32_t parent, const char *name)
     return rng_mix64(hash_str(name) ^ ((uint64_t)parent << 20));
 }
 
-static void index_add(struct tree *t, uint32_t parent, const char *name, uint32_t entry)
+static void index_add(struct planned *t, uint32_t parent, const char *name, uint32_t entry)
 {
     size_t i = entry_hash(parent, name) & (t->index_cap - 1);
-    while (t->index[i] != TREE_NONE)
+    while (t->index[i] != PLANNED_NONE)
         i = (i + 1) & (t->index_cap - 1);
     t->index[i] = entry;
 }
 
-uint32_t tree_lookup(const struct tree *t, uint32_t parent, const char *name)
+uint32_t planned_lookup(const struct planned *t, uint32_t parent, const char *name)
 {
     size_t i = entry_hash(parent, name) & (t->index_cap - 1);
-    for (; t->index[i] != TREE_NONE; i = (i + 1) & (t->index_cap - 1)) {
-        uint32_t e = t->index[i], at = e & ~TREE_FILE;
-        bool file = e & TREE_FILE;
+    for (; t->index[i] != PLANNED_NONE; i = (i + 1) & (t->index_cap - 1)) {
+        uint32_t e = t->index[i], at = e & ~PLANNED_FILE;
+        bool file = e & PLANNED_FILE;
         uint32_t its_parent = file ? t->files[at].folder : t->folders[at].parent;
         if (its_parent == parent && strcmp(file ? t->files[at].name : t->folders[at].name, name) == 0)
             return e;
     }
-    return TREE_NONE;
+    return PLANNED_NONE;
 }
 
-static struct rng stream_of(const struct tree_conf *c, uint64_t stream)
+static struct rng stream_of(const struct planned *t, uint64_t stream)
 {
     struct rng r;
-    rng_init(&r, c->seed, stream + ((uint64_t)c->account << 34));
+    rng_init(&r, t->stream_seed, stream + ((uint64_t)t->conf.account << 34));
     return r;
 }
 
-static void make_file(struct tree *t, struct tree_file *f, uint32_t at, struct names *names, struct rng *r)
+static void make_file(struct planned *t, struct planned_file *f, uint32_t at, struct names *names, struct rng *r)
 {
     double age = rng_exp(r, AGE_MEAN_S);
     f->name = names_file(names, r, t->mem, &f->ext);
     f->modified_s = NEWEST_S - (int64_t)(age < AGE_MOST_S ? age : fmod(age, AGE_MOST_S));
-    f->key = rng_mix64(t->conf.seed ^ rng_mix64(((uint64_t)t->conf.account << 32 | at) + 1));
+    f->key = rng_mix64(t->stream_seed ^ rng_mix64(((uint64_t)t->conf.account << 32 | at) + 1));
     f->key += f->key == 0;
     t->bytes += f->size;
 }
 
 /* A folder's subfolders are spread over the array, so the names of each parent are kept until the end. */
-static void make_names(struct tree *t)
+static void make_names(struct planned *t)
 {
     struct names *of = mem_zalloc((t->counts.folders + 1) * sizeof *of), *top = &of[t->counts.folders];
     names_init(top, 64);
     for (uint32_t i = 0; i < t->counts.folders; i++)
         names_init(&of[i], t->folders[i].n_files + 8);
     for (uint32_t i = 0; i < t->counts.folders; i++) {
-        struct tree_folder *d = &t->folders[i];
-        struct rng r = stream_of(&t->conf, STREAM_FOLDER_NAMES + i);
+        struct planned_folder *d = &t->folders[i];
+        struct rng r = stream_of(t, STREAM_FOLDER_NAMES + i);
         d->name = names_folder(d->parent == SHAPE_ROOT ? top : &of[d->parent], &r, t->mem);
         index_add(t, d->parent, d->name, i);
     }
     for (uint32_t i = 0; i < t->counts.folders; i++) {
-        struct rng r = stream_of(&t->conf, STREAM_FILES + i);
+        struct rng r = stream_of(t, STREAM_FILES + i);
         for (uint32_t k = 0; k < t->folders[i].n_files; k++) {
             uint32_t at = t->folders[i].first_file + k;
             make_file(t, &t->files[at], at, &of[i], &r);
-            index_add(t, i, t->files[at].name, at | TREE_FILE);
+            index_add(t, i, t->files[at].name, at | PLANNED_FILE);
         }
         names_done(&of[i]);
     }
@@ -105,29 +105,31 @@ static void make_names(struct tree *t)
     mem_free(of);
 }
 
-static void lay_out(struct tree *t, const struct shape *s)
+static void lay_out(struct planned *t, const struct shape *s)
 {
     uint64_t *sizes = mem_alloc((t->counts.files + 1) * sizeof *sizes);
     uint32_t at = 0;
-    shape_sizes(sizes, t->counts.files, t->conf.preset, t->conf.bytes_scale, t->conf.seed, t->conf.account);
+    shape_sizes(sizes, t->counts.files, t->conf.preset, t->conf.bytes_scale, t->stream_seed, t->conf.account);
     for (uint32_t i = 0; i < t->counts.folders; i++) {
         const struct shape_folder *f = &s->folders[i];
-        t->folders[i] = (struct tree_folder){
+        t->folders[i] = (struct planned_folder){
             .parent = f->parent, .first_file = at, .n_files = f->files, .depth = f->depth, .hot = f->hot};
         for (uint32_t k = 0; k < f->files; k++, at++)
-            t->files[at] = (struct tree_file){.folder = i, .size = sizes[at]};
+            t->files[at] = (struct planned_file){.folder = i, .size = sizes[at]};
     }
     mem_free(sizes);
 }
 
-void tree_make(struct tree *t, const struct tree_conf *conf)
+void planned_make(struct planned *t, const struct planned_conf *conf)
 {
     struct shape s;
-    *t = (struct tree){.conf = *conf, .mem = arena_new(64 * 1024)};
-    shape_make(&s, conf->scale, conf->seed, conf->account);
+    *t = (struct planned){.conf = *conf, .mem = arena_new(64 * 1024)};
+    /* Another scale is another tree, not a part of this one: no file of it shall stand in for one of ours. */
+    t->stream_seed = rng_mix64(conf->seed ^ (uint64_t)(conf->scale * 1e6 + 0.5) << 20);
+    shape_make(&s, conf->scale, t->stream_seed, conf->account);
     t->counts = s.counts;
     t->depth = s.depth;
-    tree_owner_email(t->email, conf->account);
+    planned_owner_email(t->email, conf->account);
     t->folders = mem_zalloc(t->counts.folders * sizeof *t->folders);
     t->files = mem_zalloc((t->counts.files + 1) * sizeof *t->files);
     for (t->index_cap = 64; t->index_cap < 2 * ((size_t)t->counts.folders + t->counts.files);)
@@ -139,7 +141,7 @@ void tree_make(struct tree *t, const struct tree_conf *conf)
     shape_done(&s);
 }
 
-void tree_done(struct tree *t)
+void planned_done(struct planned *t)
 {
     MEM_FREE(t->folders);
     MEM_FREE(t->files);
@@ -149,14 +151,14 @@ void tree_done(struct tree *t)
 
 /* ---- found ---- */
 
-void found_init(struct found *f, const struct tree *t)
+void found_init(struct found *f, const struct planned *t)
 {
     *f = (struct found){.mem = arena_new(64 * 1024)};
     f->folder_ids = mem_zalloc((t->counts.folders + 1) * sizeof *f->folder_ids);
     f->files = mem_zalloc((t->counts.files + 1) * sizeof *f->files);
 }
 
-void found_reset(struct found *f, const struct tree *t)
+void found_reset(struct found *f, const struct planned *t)
 {
     found_done(f);
     found_init(f, t);
@@ -178,18 +180,18 @@ struct lines {
     struct arena *mem;
 };
 
-static const char **folder_paths(const struct tree *t, struct arena *mem)
+static const char **folder_paths(const struct planned *t, struct arena *mem)
 {
     const char **paths = mem_alloc((t->counts.folders + 1) * sizeof *paths);
     for (uint32_t i = 0; i < t->counts.folders; i++) {
-        const struct tree_folder *d = &t->folders[i];
+        const struct planned_folder *d = &t->folders[i];
         const char *above = d->parent == SHAPE_ROOT ? t->email : paths[d->parent];
         paths[i] = arena_printf(mem, "%s/%s", above, d->name);
     }
     return paths;
 }
 
-static char *file_line(struct arena *mem, const char *folder, const struct tree_file *p, const struct found_file *f,
+static char *file_line(struct arena *mem, const char *folder, const struct planned_file *p, const struct found_file *f,
                        bool times)
 {
     char stamp[32] = "-";
@@ -200,7 +202,7 @@ static char *file_line(struct arena *mem, const char *folder, const struct tree_
     return arena_printf(mem, "%s/%s\t%lld\t%s\n", folder, p->name, size, stamp);
 }
 
-static void add_lines(struct lines *l, const struct tree *t, const struct found *f, bool times)
+static void add_lines(struct lines *l, const struct planned *t, const struct found *f, bool times)
 {
     const char **paths = folder_paths(t, l->mem);
     for (uint32_t i = 0; i < t->counts.folders; i++) {
@@ -219,7 +221,7 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void tree_manifest(const struct tree *trees, const struct found *found, size_t n, bool times, char dst[65])
+void planned_manifest(const struct planned *trees, const struct found *found, size_t n, bool times, char dst[65])
 {
     struct lines l = {.mem = arena_new(256 * 1024)};
     unsigned char sum[DIGEST_SHA256_LEN];
