@@ -35,7 +35,6 @@ struct job {
     struct blob *b;
     const char *key;
     void (*start)(struct job *j, const S3BucketContext *bucket);
-    const char *to; /* copy */
     uint64_t offset, length;
     uint64_t size;     /* put: of the whole body */
     const char *data;  /* put from memory */
@@ -211,17 +210,6 @@ static void start_delete(struct job *j, const S3BucketContext *bucket)
     S3_delete_object(bucket, j->key, NULL, &plain, j);
 }
 
-static void start_copy(struct job *j, const S3BucketContext *bucket)
-{
-    char etag[128] = "";
-    int64_t modified = 0;
-    S3_copy_object(bucket, j->key, NULL, j->to, NULL, &modified, sizeof etag, etag, NULL, &plain, j);
-    if (j->status == S3StatusOK && etag[0] == '\0') { /* a copy that fails late answers 200 with an error inside */
-        j->status = S3StatusErrorInternalError;
-        snprintf(j->why, sizeof j->why, "the copy was not confirmed");
-    }
-}
-
 /* ---- one call from start to verdict ---- */
 
 static bool is_transport(S3Status s)
@@ -324,7 +312,7 @@ static void run(void *arg)
         wpipe_close_write(j->dst, j->err);
 }
 
-static bool key_valid(const char *key)
+bool blob_key_valid(const char *key)
 {
     static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/_.-";
     size_t n = strlen(key);
@@ -333,7 +321,7 @@ static bool key_valid(const char *key)
 
 MAY_YIELD static enum err perform(struct job *j, struct errinfo *ei)
 {
-    if (!key_valid(j->key) || (j->to && !key_valid(j->to))) {
+    if (!blob_key_valid(j->key)) {
         j->err = err_set(&j->ei, ERR_USAGE, "object keys are of A-Z a-z 0-9 / _ . - only");
         if (j->src)
             wpipe_close_read(j->src);
@@ -387,12 +375,6 @@ enum err blob_head(struct blob *b, const char *key, struct blob_info *out, struc
     if (!err)
         *out = j.info;
     return err;
-}
-
-enum err blob_copy(struct blob *b, const char *from, const char *to, struct errinfo *ei)
-{
-    struct job j = {.b = b, .key = from, .start = start_copy, .to = to};
-    return perform(&j, ei);
 }
 
 enum err blob_delete(struct blob *b, const char *key, struct errinfo *ei)

@@ -1,8 +1,8 @@
 #ifndef STORE_BLOB_H
 #define STORE_BLOB_H
-/* An S3 bucket. Objects travel by libs3 in worker threads (its calls block); bucket calls and multi-delete, whose paths
- * libs3 signs in a way that some stores refuse, go as small SigV4 requests over httpc (measured.md 1). Keys are
- * [A-Za-z0-9/_.-] only. What the store refuses or fails to answer is ERR_STORE with its reason; a store that stays
+/* An S3 bucket. Objects travel by libs3 in worker threads (its calls block). Bucket calls and multi-delete, whose paths
+ * libs3 signs in a way that some stores refuse, and copies go as small SigV4 requests over httpc (measured.md 1). Keys
+ * are [A-Za-z0-9/_.-] only. What the store refuses or fails to answer is ERR_STORE with its reason; a store that stays
  * silent is given up after 15 s, and from then on only one call at a time tries it while the others fail at once.
  * The owner of libs3.h. Layer 1; one loop's thread. */
 #include "net/httpc.h"

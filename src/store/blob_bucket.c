@@ -1,4 +1,5 @@
-/* Bucket calls: create, list, multi-delete, probe. Small requests, signed here (SigV4) and sent by httpc. */
+/* Bucket calls (create, list, multi-delete, probe) and copying. Small requests, signed here (SigV4) and sent by httpc.
+ */
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -9,7 +10,8 @@
 #include <string.h>
 
 #define TIMEOUT_US        (15 * US_PER_S)
-#define DELETE_TIMEOUT_US (60 * US_PER_S) /* 1000 keys, and some stores delete them one by one */
+#define DELETE_TIMEOUT_US (60 * US_PER_S)  /* 1000 keys, and some stores delete them one by one */
+#define COPY_TIMEOUT_US   (300 * US_PER_S) /* of up to 5 GiB, inside the store */
 #define BATCH             1000
 #define SINGLES           8 /* single deletes at once */
 #define ATTEMPTS          3
@@ -17,6 +19,8 @@
 
 struct call {
     const char *method;
+    const char *key; /* NULL: the bucket itself */
+    const char *copy_source;
     const char *query; /* sorted, encoded, each name with '=' */
     struct sv body;
     int64_t timeout_us;
@@ -25,9 +29,14 @@ struct call {
 
 MAY_YIELD static enum err send_once(struct blob *b, const struct call *c, struct http_resp *resp, struct errinfo *ei)
 {
-    char path[300], target[2600], md5_line[64] = "";
+    char path[1400], target[4000], md5_line[64] = "", copy_line[1400] = "";
+    const char *headers[6];
+    size_t n = 0;
     struct s3sign_headers h;
-    snprintf(path, sizeof path, "/%s", b->path_style ? b->bucket : "");
+    snprintf(path, sizeof path, "/%s%s%s", b->path_style ? b->bucket : "", b->path_style && c->key ? "/" : "",
+             c->key ? c->key : "");
+    if (c->copy_source)
+        snprintf(copy_line, sizeof copy_line, "x-amz-copy-source: %s", c->copy_source);
     snprintf(target, sizeof target, "%s%s%s", path, c->query[0] ? "?" : "", c->query);
     struct s3sign sign = {.access_key = b->access_key,
                           .secret_key = b->secret_key,
@@ -37,6 +46,7 @@ MAY_YIELD static enum err send_once(struct blob *b, const struct call *c, struct
                           .path = path,
                           .query = c->query,
                           .body = c->body,
+                          .copy_source = c->copy_source,
                           .at = wall_now()};
     *resp = (struct http_resp){0};
     if (s3sign_make(&sign, &h))
@@ -51,7 +61,14 @@ MAY_YIELD static enum err send_once(struct blob *b, const struct call *c, struct
         if (err)
             return err_set(ei, err, "S3 store: request too long");
     }
-    const char *headers[] = {h.authorization, h.date, h.content_sha256, md5_line[0] ? md5_line : NULL, NULL};
+    headers[n++] = h.authorization;
+    headers[n++] = h.date;
+    headers[n++] = h.content_sha256;
+    if (md5_line[0])
+        headers[n++] = md5_line;
+    if (copy_line[0])
+        headers[n++] = copy_line;
+    headers[n] = NULL;
     struct http_req req = {.method = c->method,
                            .path = target,
                            .headers = headers,
@@ -126,6 +143,33 @@ enum err blob_bucket_create(struct blob *b, struct errinfo *ei)
         err = status_failure(b, &resp, ei);
     http_resp_done(&resp);
     return err == ERR_NOTFOUND ? ERR_STORE : err;
+}
+
+/* ---- copying ---- */
+
+/* Not by libs3: it loses the body of an answer that follows a 100 Continue, and that body is where a copy that failed
+ * late says so, under the status 200. */
+enum err blob_copy(struct blob *b, const char *from, const char *to, struct errinfo *ei)
+{
+    char source[1400];
+    struct http_resp resp;
+    struct s3xml_error e;
+    snprintf(source, sizeof source, "/%s/%s", b->bucket, from);
+    if (!blob_key_valid(from) || !blob_key_valid(to))
+        return err_set(ei, ERR_USAGE, "object keys are of A-Z a-z 0-9 / _ . - only");
+    enum err err = call(
+        b,
+        &(struct call){.method = "PUT", .query = "", .key = to, .copy_source = source, .timeout_us = COPY_TIMEOUT_US},
+        &resp, ei);
+    if (!err && resp.status / 100 != 2) {
+        err = status_failure(b, &resp, ei);
+    } else if (!err && !strstr(buf_cstr(&resp.body), "CopyObjectResult")) {
+        s3xml_error_parse((struct sv){buf_cstr(&resp.body), resp.body.len}, &e);
+        err = err_set(ei, ERR_STORE, "object store at %s: the copy was not confirmed%s%s", b->host,
+                      e.code[0] ? ": " : "", e.code);
+    }
+    http_resp_done(&resp);
+    return err;
 }
 
 /* ---- listing ---- */

@@ -23,4 +23,5 @@ struct blob {
     bool silent;          /* the last call did not: one at a time tries */
     bool trying;
 };
+bool blob_key_valid(const char *key);
 #endif

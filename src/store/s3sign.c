@@ -4,8 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#define SIGNED_HEADERS "host;x-amz-content-sha256;x-amz-date"
-#define HEX_LEN        (2 * DIGEST_SHA256_LEN + 1)
+#define HEX_LEN (2 * DIGEST_SHA256_LEN + 1)
 
 static void sha256_hex(char dst[HEX_LEN], struct sv s)
 {
@@ -19,12 +18,21 @@ static void hmac(unsigned char out[DIGEST_SHA256_LEN], const void *key, size_t k
     digest_hmac_sha256(key, key_n, text, strlen(text), out);
 }
 
+static const char *signed_headers(const struct s3sign *in)
+{
+    return in->copy_source ? "host;x-amz-content-sha256;x-amz-copy-source;x-amz-date"
+                           : "host;x-amz-content-sha256;x-amz-date";
+}
+
 static enum err canonical_hash(const struct s3sign *in, const char *stamp, const char *body_hash, char out[HEX_LEN])
 {
     struct buf b = BUF_INIT(64 * 1024);
-    enum err err =
-        buf_appendf(&b, "%s\n%s\n%s\nhost:%s\nx-amz-content-sha256:%s\nx-amz-date:%s\n\n" SIGNED_HEADERS "\n%s",
-                    in->method, in->path, in->query, in->host, body_hash, stamp, body_hash);
+    enum err err = buf_appendf(&b, "%s\n%s\n%s\nhost:%s\nx-amz-content-sha256:%s\n", in->method, in->path, in->query,
+                               in->host, body_hash);
+    if (!err && in->copy_source)
+        err = buf_appendf(&b, "x-amz-copy-source:%s\n", in->copy_source);
+    if (!err)
+        err = buf_appendf(&b, "x-amz-date:%s\n\n%s\n%s", stamp, signed_headers(in), body_hash);
     sha256_hex(out, (struct sv){buf_cstr(&b), b.len});
     buf_done(&b);
     return err;
@@ -66,8 +74,8 @@ enum err s3sign_make(const struct s3sign *in, struct s3sign_headers *out)
     hmac(mac, key, sizeof key, text);
     digest_hex(signature, mac, sizeof mac);
     n = snprintf(out->authorization, sizeof out->authorization,
-                 "Authorization: AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=" SIGNED_HEADERS ",Signature=%s",
-                 in->access_key, scope, signature);
+                 "Authorization: AWS4-HMAC-SHA256 Credential=%s/%s,SignedHeaders=%s,Signature=%s", in->access_key,
+                 scope, signed_headers(in), signature);
     if (n < 0 || (size_t)n >= sizeof out->authorization)
         return ERR_LIMIT;
     snprintf(out->date, sizeof out->date, "x-amz-date: %s", stamp);

@@ -1,7 +1,8 @@
 #ifndef STORE_S3SIGN_H
 #define STORE_S3SIGN_H
 /* AWS Signature Version 4 in headers, for small requests whose body is in memory ("Authenticating Requests: Using the
- * Authorization Header", Amazon S3 API reference). Signs host, x-amz-content-sha256 and x-amz-date. Layer 1, pure. */
+ * Authorization Header", Amazon S3 API reference). Signs host, x-amz-content-sha256, x-amz-date and, when there is one,
+ * x-amz-copy-source. Layer 1, pure. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -13,6 +14,7 @@ struct s3sign {
     const char *path;  /* percent-encoded */
     const char *query; /* percent-encoded, sorted by name, each name with '='; "" when there is none */
     struct sv body;
+    const char *copy_source; /* NULL: none */
     struct wall at;
 };
 struct s3sign_headers { /* complete lines, "Name: value" */

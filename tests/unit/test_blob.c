@@ -418,11 +418,16 @@ static void a_put_whose_answer_was_lost_is_looked_up(void **state)
     store_end(&store);
 }
 
-static void a_copy_that_failed_late_is_an_error(void **state)
+static void a_copy_is_what_the_answer_says(void **state)
 {
-    SCRIPT({"PUT /bucket/to ", "200 OK", "<Error><Code>InternalError</Code><Message>late</Message></Error>", 0},
-           {"PUT /bucket/to ", "200 OK", "<Error><Code>InternalError</Code><Message>late</Message></Error>", 0});
+    SCRIPT({"PUT /bucket/to ", "200 OK", "<CopyObjectResult><ETag>x</ETag></CopyObjectResult>", 0},
+           {"PUT /bucket/to ", "200 OK", "<Error><Code>InternalError</Code><Message>late</Message></Error>", 0},
+           {"PUT /bucket/to ", "404 Not Found", "<Error><Code>NoSuchKey</Code></Error>", 0});
+    assert_int_equal(blob_copy(b, "from", "to", &ei), ERR_OK);
     assert_int_equal(blob_copy(b, "from", "to", &ei), ERR_STORE);
+    assert_non_null(strstr(ei.msg, "InternalError"));
+    assert_int_equal(blob_copy(b, "from", "to", &ei), ERR_NOTFOUND);
+    assert_int_equal(blob_copy(b, "a b", "to", &ei), ERR_USAGE);
     blob_free(&b);
     store_end(&store);
 }
@@ -508,7 +513,7 @@ int main(void)
         cmocka_unit_test(more_than_the_buffer_takes_is_a_limit),
         cmocka_unit_test(a_put_is_sent_again_after_a_stale_connection),
         cmocka_unit_test(a_put_whose_answer_was_lost_is_looked_up),
-        cmocka_unit_test(a_copy_that_failed_late_is_an_error),
+        cmocka_unit_test(a_copy_is_what_the_answer_says),
         cmocka_unit_test(absence_is_told_apart),
         cmocka_unit_test(the_probe_names_the_step),
         cmocka_unit_test(bad_names_are_refused_before_they_are_sent),
