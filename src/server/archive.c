@@ -94,13 +94,13 @@ static bool add_entry(void *arg, const struct pg_result *row)
 /* Depth is bounded, so that a cycle made by hand ends. */
 static const char entries_sql[] =
     "WITH RECURSIVE t AS ("
-    " SELECT f.id, f.type, i.name AS place, 1 AS depth FROM unnest($2::text[], $3::text[]) AS i (id, name)"
+    " SELECT f.id, f.type, i.name COLLATE \"C\" AS place, 1 AS depth FROM unnest($2::text[], $3::text[]) AS i (id, name)"
     " JOIN files f ON f.id = i.id AND f.user_id = $1 AND f.deleted_at IS NULL"
     " UNION ALL"
     " SELECT c.id, c.type, t.place || '/' || c.name, t.depth + 1 FROM t JOIN files c ON c.parent_id = t.id"
     " WHERE t.type = 'folder' AND c.deleted_at IS NULL AND t.depth < 200)"
     " SELECT f.id, t.place, f.path, f.size, drive_us(f.modified) FROM t JOIN files f ON f.id = t.id"
-    " ORDER BY t.place COLLATE \"C\"";
+    " ORDER BY t.place";
 
 static MAY_YIELD bool find_entries(struct archive *a, const char *const *ids, size_t n)
 {

@@ -14,14 +14,11 @@
 -- it copies what there was when it was asked for.
 CREATE FUNCTION drive_job_queue(p_account text, p_actor text, p_kind text, p_ids text[], p_target text)
 RETURNS TABLE (refused text, detail text, job text) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
-DECLARE v_job text := drive_new_id(); v_missing text; v_begun record; v_files bigint := 0;
+DECLARE v_job text := drive_new_id(); r drive_change; v_begun record; v_files bigint := 0;
 BEGIN
     IF p_kind = 'purge' THEN
-        v_missing := drive_missing(p_account, drive_distinct(p_ids), true);
-        IF v_missing IS NOT NULL THEN
-            RETURN QUERY SELECT 'NOT_FOUND', jsonb_build_object('id', v_missing)::text, NULL::text;
-            RETURN;
-        END IF;
+        r := drive_missing(p_account, drive_distinct(p_ids), true);
+        IF r.refused IS NOT NULL THEN RETURN QUERY SELECT r.refused, r.detail, NULL::text; RETURN; END IF;
     END IF;
     INSERT INTO jobs (id, account_id, user_id, kind, args)
     VALUES (v_job, p_account, p_actor, p_kind, jsonb_build_object('ids', to_jsonb(p_ids), 'target', p_target));
