@@ -13,19 +13,15 @@ static char *part(CURLU *u, CURLUPart which, unsigned flags)
     return copy;
 }
 
-/* "http://::1:3200": where the address ends and the port begins is anybody's guess. */
-static bool bare_ipv6(const char *text)
+/* "::1:3200": where the address ends and the port begins is anybody's guess. */
+static bool bare_ipv6(const char *authority)
 {
-    const char *host = strstr(text, "://");
-    host = host != NULL ? host + 3 : text;
-    size_t n = strcspn(host, "/?#");
-    const char *at = memchr(host, '@', n);
-    if (at != NULL) {
-        n -= (size_t)(at + 1 - host);
-        host = at + 1;
-    }
-    const char *colon = memchr(host, ':', n);
-    return n > 0 && host[0] != '[' && colon != NULL && memchr(colon + 1, ':', n - (size_t)(colon + 1 - host)) != NULL;
+    size_t n = strcspn(authority, "/?#");
+    const char *at = memchr(authority, '@', n);
+    struct sv host = at != NULL ? (struct sv){at + 1, n - (size_t)(at + 1 - authority)} : (struct sv){authority, n};
+    const char *colon = memchr(host.p, ':', host.n);
+    size_t behind = colon != NULL ? host.n - (size_t)(colon + 1 - host.p) : 0;
+    return host.n > 0 && host.p[0] != '[' && behind > 0 && memchr(colon + 1, ':', behind) != NULL;
 }
 
 /* What holds credentials is not repeated in a message. */
@@ -40,7 +36,7 @@ static enum err refuse(struct errinfo *ei, const char *text, const char *why)
     return err;
 }
 
-static const char *reason(const char *text, CURLUcode rc)
+static const char *reason(CURLUcode rc)
 {
     switch (rc) {
     case CURLUE_BAD_PORT_NUMBER:
@@ -51,7 +47,7 @@ static const char *reason(const char *text, CURLUcode rc)
     case CURLUE_NO_HOST:
         return "it names no host";
     default:
-        return *text == '\0' ? "it is empty" : "it is not a URL such as http://127.0.0.1:3200";
+        return "it is not a URL such as http://127.0.0.1:3200";
     }
 }
 
@@ -92,12 +88,19 @@ static void fill(struct http_url *out, CURLU *u)
 
 enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *ei)
 {
-    if (bare_ipv6(text))
+    if (*text == '\0')
+        return refuse(ei, text, "it is empty");
+    const char *slashes = strstr(text, "://");
+    if (slashes == NULL) /* libcurl would take "http:/host" and "http:///host" too */
+        return refuse(ei, text, "it needs http:// or https:// in front");
+    if (slashes[3] == '/')
+        return refuse(ei, text, "it names no host");
+    if (bare_ipv6(slashes + 3))
         return refuse(ei, text, "an IPv6 address stands in brackets: http://[::1]:3200");
     CURLU *u = curl_url();
     CURLUcode rc = curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
     struct http_url got = {0};
-    const char *why = reason(text, rc);
+    const char *why = reason(rc);
     if (rc == CURLUE_OK) {
         fill(&got, u);
         why = missing_or_extra(&got, u);
