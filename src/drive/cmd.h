@@ -32,6 +32,7 @@ struct cmd_ctx {
 };
 
 enum cmd_flags {
+    CMD_SERVES = 16,         /* runs until a signal asks it to end: that is its good end; stdout may be closed */
     CMD_NEEDS_URL = 1,       /* TMA_URL must name a server that answers and may be aimed at */
     CMD_THEN_CHECK = 2,      /* the checks follow when it ended well */
     CMD_NO_LOOP = 4,         /* runs without a loop and an HTTP client */

@@ -96,5 +96,6 @@ const struct command cmd_serve = {
     .opts = options,
     .conf_size = sizeof(struct server_conf),
     .defaults = &server_conf_unset,
+    .flags = CMD_SERVES,
     .run = run,
 };
