@@ -1,5 +1,6 @@
 #include "server/account.h"
 #include "base/mem.h"
+#include "server/fields.h"
 #include "store/pg.h"
 #include <ctype.h>
 #include <string.h>
@@ -140,19 +141,7 @@ bool account_read(struct request *r, unsigned need, unsigned may, struct account
 
 void account_invalid(struct request *r, const char *field, const char *what)
 {
-    struct buf json = BUF_INIT(2048);
-    struct jsonw w;
-    jsonw_init(&w, &json);
-    jsonw_object(&w, NULL);
-    jsonw_str(&w, "message", "Validation failed");
-    jsonw_array(&w, "details");
-    jsonw_object(&w, NULL);
-    jsonw_str(&w, field, what);
-    jsonw_end_object(&w);
-    jsonw_end_array(&w);
-    jsonw_end_object(&w);
-    reply_json(r, 422, &json);
-    buf_done(&json);
+    reply_validation(r, field, "%s", what);
 }
 
 /* Both spellings of v2 and v3, as clients of either read it. */

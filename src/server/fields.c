@@ -15,12 +15,10 @@ void reply_validation(struct request *r, const char *field, const char *fmt, ...
     va_end(ap);
     jsonw_init(&w, &out);
     jsonw_object(&w, NULL);
-    jsonw_str(&w, "message", text);
-    jsonw_str(&w, "error", "VALIDATION");
+    jsonw_str(&w, "message", "Validation failed");
     jsonw_array(&w, "details");
     jsonw_object(&w, NULL);
-    jsonw_str(&w, "field", field);
-    jsonw_str(&w, "message", text);
+    jsonw_str(&w, field, text);
     jsonw_end_object(&w);
     jsonw_end_array(&w);
     jsonw_end_object(&w);

@@ -1,7 +1,7 @@
 #ifndef SERVER_FIELDS_H
 #define SERVER_FIELDS_H
-/* Fields of JSON bodies and queries, checked and taken out. A function that returns false has answered: 422 VALIDATION
- * with details naming the field, or 400. Strings live in the request's arena. Layer 3. */
+/* Fields of JSON bodies and queries, checked and taken out. A function that returns false has answered: 422 with
+ * details naming the field, or 400. Strings live in the request's arena. Layer 3. */
 #include "server/http.h"
 
 #define FIELDS_IDS_MAX 500
@@ -24,6 +24,6 @@ MAY_YIELD bool field_int(struct request *r, const struct json *body, const char 
                          int64_t fallback, int64_t *out);
 /* The same of the query; out of range is 400. */
 MAY_YIELD bool query_int(struct request *r, const char *key, int64_t min, int64_t max, int64_t fallback, int64_t *out);
-/* 422 {"message": sentence, "error": "VALIDATION", "details": [{"field", "message"}]}. */
+/* 422 {"message": "Validation failed", "details": [{field: sentence}]}. */
 MAY_YIELD void reply_validation(struct request *r, const char *field, const char *fmt, ...) PRINTF_LIKE(3, 4);
 #endif

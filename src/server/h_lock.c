@@ -32,7 +32,7 @@ static MAY_YIELD void post_lock(struct request *r)
     struct pg_result *res = NULL;
     struct errinfo ei;
     int64_t ttl, least = r->server->conf->lock_min_us / US_PER_S;
-    if (r->content_length != 0 && req_json(r, &body) != ERR_OK)
+    if ((r->chunked || r->content_length > 0) && req_json(r, &body) != ERR_OK)
         return;
     if (!field_int(r, body, "ttlSeconds", least, TTL_MAX_S, TTL_DEFAULT_S, &ttl))
         return;

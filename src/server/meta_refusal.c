@@ -80,10 +80,8 @@ void meta_reply_refusal(struct request *r, const char *code, const char *detail)
     jsonw_object(&w, NULL);
     jsonw_str(&w, "message", meta_refusal_text(r->mem, code, detail));
     jsonw_str(&w, "error", f->code);
-    if (detail)
-        jsonw_raw(&w, "details", sv_of(detail));
     jsonw_end_object(&w);
-    /* The fields of the detail stand beside the message too: {…} continues as ,…} */
+    /* The fields of the detail stand beside the message: {…} continues as ,…} */
     if (detail && strlen(detail) > 2 && !w.err) {
         out.len--;
         w.err = buf_appendf(&out, ",%s", detail + 1);

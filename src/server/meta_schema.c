@@ -67,7 +67,7 @@ static MAY_YIELD enum err run_files(struct pg *c, const struct embed_file *f, co
         if (err)
             return err_set(ei, err, "schema file %s: %s", f->name, err_message(&why));
     }
-    LOGI("meta", "schema: %s applied", params[1]);
+    LOGI("meta", "schema: %s applied", atoi(params[1]) < FUNCTIONS_FROM ? params[1] : "functions");
     return pg_query(c, note_sql, 3, params, NULL, ei);
 }
 

@@ -15,10 +15,12 @@ CREATE FUNCTION drive_fold(p_name text) RETURNS text LANGUAGE sql IMMUTABLE STRI
     SELECT lower(normalize(p_name, NFC) COLLATE "und-x-icu") COLLATE "C"
 $$;
 
--- What must be unique among live items: folder and name, the name in NFC. One expression and not three columns, so that no
--- other index can seem as good to a plan that was made while the table was empty.
-CREATE FUNCTION drive_name_key(p_account text, p_parent text, p_name text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-    SELECT coalesce(p_parent, p_account) || '/' || normalize(p_name, NFC) COLLATE "C"
+-- What must be unique among live items: folder and name, the name in NFC; NULL in the trash. One expression and an index
+-- without a condition, because a plan that is made while the table is empty takes any index that fits as good as another
+-- one, and keeps it.
+CREATE FUNCTION drive_name_key(p_account text, p_parent text, p_name text, p_deleted_at timestamptz) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+    SELECT CASE WHEN p_deleted_at IS NULL THEN coalesce(p_parent, p_account) || '/' || normalize(p_name, NFC) COLLATE "C" END
 $$;
 
 CREATE TABLE app_settings (
@@ -99,7 +101,7 @@ CREATE TABLE files (
 ) WITH (fillfactor = 85);
 
 CREATE INDEX files_parent ON files (parent_id);
-CREATE UNIQUE INDEX files_name_once ON files (drive_name_key(user_id, parent_id, name)) WHERE deleted_at IS NULL;
+CREATE UNIQUE INDEX files_name_once ON files (drive_name_key(user_id, parent_id, name, deleted_at));
 -- Listings: folders first whatever the order, so type is fixed and each of the two runs reads one index either way round.
 CREATE INDEX files_by_name ON files (user_id, coalesce(parent_id, ''), type, name, id) WHERE deleted_at IS NULL;
 CREATE INDEX files_by_size ON files (user_id, coalesce(parent_id, ''), type, coalesce(size, 0), id) WHERE deleted_at IS NULL;

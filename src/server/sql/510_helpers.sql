@@ -37,7 +37,7 @@
 -- gapless. The functions that do not take the owner's row (lock, unlock, touch) take one row of files at most, or skip.
 --
 -- Plans are made when the tables are empty and must still fit at 100,000 rows: rows are looked up in ways that only one
--- index serves, and 599_plans.sql takes away what would only suit a small table. Helpers that look at tables are plpgsql:
+-- index serves (so live is told by trash_root, which no partial index names), and 599_plans.sql takes away what would only suit a small table. Helpers that look at tables are plpgsql:
 -- plans of SQL functions are made anew each call.
 
 CREATE TYPE drive_change AS (
@@ -180,7 +180,7 @@ CREATE FUNCTION drive_subtree(p_ids text[], p_live boolean) RETURNS SETOF files 
         SELECT id, type FROM files WHERE id = ANY (p_ids)
         UNION
         SELECT c.id, c.type FROM t JOIN files c ON c.parent_id = t.id
-        WHERE t.type = 'folder' AND (NOT p_live OR c.deleted_at IS NULL)
+        WHERE t.type = 'folder' AND (NOT p_live OR c.trash_root IS NULL)
     )
     SELECT f.* FROM t JOIN files f ON f.id = t.id
 $$;
@@ -217,8 +217,8 @@ END $$;
 CREATE FUNCTION drive_holder(p_account text, p_parent text, p_name text) RETURNS files LANGUAGE plpgsql STABLE AS $$
 DECLARE f files;
 BEGIN
-    SELECT * INTO f FROM files WHERE drive_name_key(user_id, parent_id, name) = drive_name_key(p_account, p_parent, p_name)
-        AND deleted_at IS NULL;
+    SELECT * INTO f FROM files
+    WHERE drive_name_key(user_id, parent_id, name, deleted_at) = drive_name_key(p_account, p_parent, p_name, NULL);
     RETURN f;
 END $$;
 

@@ -20,7 +20,7 @@ BEGIN
         UNION ALL
         SELECT c.id, c.type, drive_new_id(), t.id, t.above || t.id, t.n
         FROM t JOIN files c ON c.parent_id = t.source
-        WHERE t.type = 'folder' AND c.deleted_at IS NULL AND cardinality(t.above) <= drive_max_depth()
+        WHERE t.type = 'folder' AND c.trash_root IS NULL AND cardinality(t.above) <= drive_max_depth()
     )
     INSERT INTO copy_items (job_id, ord, source_id, id, parent_id, above, type, name, size, mime_type, modified, source_path, path)
     SELECT p_job, row_number() OVER (ORDER BY cardinality(t.above), t.n, f.name), f.id, t.id, t.parent, t.above, f.type, f.name, f.size,
