@@ -123,7 +123,7 @@ static int finish(struct program *p)
 
     if (p->started.us && !r->seconds_us)
         r->seconds_us = mono_diff(mono_now(), p->started);
-    if (p->interrupts > (p->cmd->flags & CMD_SERVES ? 1 : 0) && !r->reader_gone)
+    if (p->interrupts > (p->cmd->flags & CMD_SERVES ? 1 : 0))
         r->interrupted = true;
     r->reader_gone = r->reader_gone || (!(p->cmd->flags & CMD_SERVES) && stdout_reader_gone());
     result_judge(r);
@@ -209,7 +209,7 @@ static enum err watch_stdout(struct program *p, struct errinfo *ei)
     if ((p->cmd->flags & CMD_SERVES) || fstat(STDOUT_FILENO, &st) || !S_ISFIFO(st.st_mode))
         return ERR_OK;
     p->out_watch = (struct io){.fd = STDOUT_FILENO, .fn = on_stdout};
-    return loop_io_add(p->loop, &p->out_watch, 0, ei);
+    return loop_io_add(p->loop, &p->out_watch, EPOLLERR, ei);
 }
 
 static enum err watch_signals(struct program *p, struct errinfo *ei)
