@@ -157,7 +157,6 @@ static void arm_background(struct app *a)
 static void background(void *arg)
 {
     struct app *a = arg;
-    bool was_listed = a->listed;
     do {
         app_take_session(a);
         api_set_caps(a->api, a->w->caps);
@@ -166,8 +165,6 @@ static void background(void *arg)
     } while (!worker_draining(a->w) && sync_step(a));
     a->background_busy = false;
     arm_background(a);
-    if (!was_listed && a->listed)
-        app_kick_foreground(a);
     worker_lane_ended(a->w);
 }
 
@@ -214,8 +211,10 @@ static void foreground(void *arg)
 void app_kick_foreground(struct app *a)
 {
     struct worker *w = a->w;
-    if (a->foreground_busy || !a->has_next || !a->listed || worker_draining(w))
+    if (a->foreground_busy || !a->has_next || w->phase != PHASE_MEASURE)
         return;
+    if (!a->listed && a->view.files == 0)
+        return; /* nothing to act on yet: the first listing with files comes back here */
     if (mono_before(mono_now(), action_due(a))) {
         loop_timer_set(w->loop, &a->foreground_timer, action_due(a));
         return;

@@ -33,7 +33,7 @@ struct app {
 
     struct timer background_timer, foreground_timer;
     bool background_busy, foreground_busy, started;
-    bool listed;         /* the first full pass is done */
+    bool listed;         /* the first full pass is done: actions wait for it as long as the window does */
     bool resync;         /* everything open is to be listed */
     bool session_stale;  /* the stream was refused for the session's sake */
     struct mono arrived; /* when it was due to start */

@@ -4,7 +4,8 @@
 #include "sim/logins.h"
 #include "sim/pace.h"
 
-#define READERS 8
+#define READERS_PER_LOGIN 4
+#define READERS_MOST      32
 
 struct level_item {
     uint32_t account;
@@ -102,7 +103,7 @@ enum err logins_read_trees(struct worker *w, struct errinfo *ei)
     c.n = used;
     while (c.n > 0 && c.err == ERR_OK) {
         struct group readers = {0};
-        for (size_t i = 0; i < READERS && i < c.n; i++)
+        for (size_t i = 0; i < READERS_PER_LOGIN * w->n_logins && i < READERS_MOST && i < c.n; i++)
             group_spawn(w->loop, &readers, reader, &c);
         group_wait(w->loop, &readers);
         free_level(&c);

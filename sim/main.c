@@ -353,7 +353,8 @@ static enum err judge_afterwards(struct program *p, const struct check_baseline 
         fprintf(p->ctx.out, "checks: not run, since the command was interrupted; 'sim check' makes up for it\n");
         return ERR_OK;
     }
-    p->result.seconds_us = mono_diff(mono_now(), p->started);
+    if (!p->result.seconds_us) /* the command knows better what it measured */
+        p->result.seconds_us = mono_diff(mono_now(), p->started);
     return checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
 }
 

@@ -1,13 +1,14 @@
 /* The window begins when every app has listed its folders, so that neither arrivals nor cold listings enter its
- * figures. A server that has stopped answering is not waited for: after a few seconds without any progress of the first
- * passes the window counts from the last progress on, and a run of 5 s against a dead server ends after 5 s and the
- * grace. */
+ * figures; at the latest two minutes after the last arrival. A server that has stopped answering is not waited for:
+ * after a few seconds without any progress of the first passes the window counts from the last progress on, and a run
+ * of 5 s against a dead server ends after 5 s and the grace. */
 #include "sim/phase.h"
 #include "sim/app.h"
 
 #include <stdio.h>
 
-#define STALL_US (5 * US_PER_S)
+#define STALL_US   (5 * US_PER_S)
+#define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
 
 static struct mono earlier(struct mono a, struct mono b)
 {
@@ -62,14 +63,16 @@ static MAY_YIELD void arrive(struct phases *c)
 static MAY_YIELD void warm_up(struct phases *c)
 {
     struct worker *w = c->w;
-    while (w->listed < w->n_apps && !stopping(c)) {
+    struct mono limit = mono_add(mono_now(), WARM_UP_US);
+    while (w->listed < w->n_apps && !stopping(c) && !passed(limit)) {
         struct mono stalled = mono_add(w->progress, STALL_US);
         if (passed(stalled))
             break;
-        done_wait_until(w->loop, &w->wake, earlier(stalled, c->next_report));
+        done_wait_until(w->loop, &w->wake, earlier(earlier(stalled, limit), c->next_report));
         report_arrival(c, w->n_apps);
     }
-    w->window = w->listed == w->n_apps ? mono_now() : w->progress;
+    bool waited = w->listed == w->n_apps || passed(limit);
+    w->window = waited ? mono_now() : w->progress;
 }
 
 /* ---- the window ---- */

@@ -9,6 +9,7 @@
 
 #define LAG_LIMIT_US (50 * US_PER_MS)
 #define CPU_LIMIT    0.9
+#define IDLE_LEAST   0.05
 
 /* Resident bytes of this process, 0 when they cannot be read. */
 static int64_t resident_bytes(void)
@@ -97,8 +98,10 @@ static void judge_generator(struct report *p)
     if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
         return;
     p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
-    str_format(p->limited_why, sizeof(p->limited_why), "%.0f %% of a processor, loop lag p99 %.1f ms, %.0f %% idle",
-               p->cpu_share * 100, (double)p->lag_p99_us / 1e3, p->machine_idle * 100);
+    bool crowded = !busy && p->machine_idle >= 0 && p->machine_idle < IDLE_LEAST;
+    str_format(p->limited_why, sizeof(p->limited_why), "%sloop lag p99 %.1f ms at %.0f %% of a processor",
+               crowded ? "no processor time was left on this machine, " : "", (double)p->lag_p99_us / 1e3,
+               p->cpu_share * 100);
 }
 
 static void print_head(struct report *p, const char *head, int64_t interval_us)

@@ -196,6 +196,8 @@ static MAY_YIELD bool first_listings(struct app *a)
         ok &= listed;
         if (listed)
             a->w->progress = mono_now();
+        if (listed && a->view.files > 0)
+            app_kick_foreground(a); /* in a window that could not wait for the pass */
         heartbeat_if_due(a);
     }
     return ok;
@@ -221,6 +223,7 @@ static MAY_YIELD void first_pass(struct app *a)
     a->listed = true;
     a->resync = false;
     a->w->progress = r.done;
+    app_kick_foreground(a);
     if (++a->w->listed == a->w->n_apps)
         done_set(&a->w->wake);
 }

@@ -184,14 +184,13 @@ sub push_event { my ($self, $a, $text) = @_; $self->send_raw($_, $text, 1) for v
 sub serve {
     my ($self) = @_;
     while (1) {
-        my ($r, $w) = ('', '');
+        my ($r, $w, $now) = ('', '', time); # timers first: they change what is listened to
+        while (@{ $self->{timers} } && $self->{timers}[0][0] <= $now) { (shift @{ $self->{timers} })->[1]->() }
         vec($r, fileno $self->{listen}, 1) = 1 if $self->{listen};
         for my $c (values %{ $self->{conns} }) {
             vec($r, $c->{fd}, 1) = 1;
             vec($w, $c->{fd}, 1) = 1 if length $c->{out};
         }
-        my $now = time;
-        while (@{ $self->{timers} } && $self->{timers}[0][0] <= $now) { (shift @{ $self->{timers} })->[1]->() }
         my $wait = @{ $self->{timers} } ? $self->{timers}[0][0] - time : undef;
         $wait = 0 if defined $wait && $wait < 0;
         next if 0 >= select $r, $w, undef, $wait;
