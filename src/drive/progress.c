@@ -81,7 +81,8 @@ static void print(struct progress *p, struct mono now, bool last)
     compose(p, now, last, &line);
     struct sv text = {buf_cstr(&line), line.len};
     if (p->tty) {
-        text.n = str_utf8_cut(text, columns(p->out));
+        if (!last)
+            text.n = str_utf8_cut(text, columns(p->out));
         size_t width = str_utf8_length(text), pad = p->width > width ? p->width - width : 0;
         fprintf(p->out, "\r" SV_FMT "%*s%s", SV_ARG(text), (int)pad, "", last ? "\n" : "");
         p->width = width;
