@@ -1,7 +1,7 @@
 /* libcurl's multis on the loop. What a reader would doubt: CURL_POLL_REMOVE does not touch epoll. An idle connection
  * stays registered for reading, so a request on it costs no epoll_ctl; when the server closes it meanwhile, the event
  * finds nobody waiting and only then is the descriptor taken out. */
-#include "net/httpc_int.h"
+#include "net/httpc_peer.h"
 
 #include "base/version.h"
 

@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/str.h"
 #include "net/coro.h"
+#include "net/http_url.h"
 
 struct httpc;
 struct httpc_peer;
@@ -110,16 +111,4 @@ struct httpc_stats {
     unsigned in_flight, streams;
 };
 void httpc_stats(const struct httpc *h, struct httpc_stats *out);
-
-/* "http://[::1]:3200/x" taken apart by libcurl's URL parser; strings owned by the struct. ERR_USAGE with a sentence on
- * anything else than http/https with a host, and on a query or fragment. */
-struct http_url {
-    char *scheme, *host;   /* an IPv6 host keeps its brackets, but not its zone */
-    char *path;            /* without trailing slash: "" for the root */
-    char *user, *password; /* decoded; NULL when absent */
-    char *zone;            /* of a link-local IPv6 address; NULL when absent */
-    int port;
-};
-enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *ei) WARN_UNUSED;
-void http_url_done(struct http_url *u);
 #endif

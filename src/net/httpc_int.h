@@ -10,7 +10,6 @@
 #include "net/httpc.h"
 
 #include <curl/curl.h>
-#include <netinet/in.h>
 
 struct task {
     struct task *next;
@@ -50,49 +49,6 @@ struct sock {
     struct xfer *upload;     /* sends a body on it right now */
 };
 
-/* A name that libcurl connects to instead of the host. */
-struct alias {
-    char text[40]; /* "::p17.invalid:3200" */
-    struct curl_slist list;
-    bool resolved; /* its multi knows the addresses */
-};
-
-enum { ADDRS_MAX = 16 };
-/* A base URL and the addresses of its host. */
-struct origin {
-    struct origin *next;
-    char *base;          /* as given: the key */
-    struct http_url url; /* path: the prefix of every request target */
-    CURLU *parsed;
-    char addrs[ADDRS_MAX][INET6_ADDRSTRLEN + 2];
-    unsigned n_addrs, next_addr;
-    uint32_t scope_id;
-    struct alias stream_aliases[ADDRS_MAX]; /* by the address to begin with: streams need no name each */
-};
-
-/* A peer's default headers, shared with the requests that are under way when they change. */
-struct header_set {
-    unsigned refs, n;
-    struct curl_slist nodes[]; /* linked; each data on the heap */
-};
-
-struct httpc_peer {
-    struct httpc *h;
-    struct httpc_peer *next, **at;
-    struct multi *multi;
-    struct origin *origin;
-    struct header_set *headers;
-    struct sock *socks;
-    unsigned first_addr;
-    struct alias alias;
-    bool has_source;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } source;
-};
-
 struct httpc {
     struct loop *loop;
     char *cafile, *user_agent;
@@ -125,27 +81,12 @@ CURL *httpc_easy_new(struct transfer *t);
 /* Message and code for a failed transfer, from what libcurl and the system said. */
 enum err httpc_explain(const struct transfer *t, CURLcode rc, const char *curl_text, struct errinfo *ei);
 
-/* httpc_peer.c */
-void httpc_alias_init(struct alias *a, char kind, unsigned id, int port);
-/* For CURLOPT_RESOLVE: a with the origin's addresses from first on; the caller frees it. */
-struct curl_slist *httpc_alias_resolve(const struct alias *a, const struct origin *o, unsigned first);
-void httpc_origin_free(struct origin **o);
-void httpc_headers_release(struct header_set **s);
-/* Request headers first, then those of the peer that they do not replace. nodes has room for both. */
-struct curl_slist *httpc_header_list(const struct httpc_peer *p, const char *const *own, size_t n_own,
-                                     struct curl_slist *nodes);
-bool httpc_target_ok(const char *path);
-
 /* httpc_req.c */
 void httpc_request_finished(struct transfer *t, CURLcode rc);
 /* libcurl closes the socket of an upload: reads what the server still said. */
 void httpc_request_last_words(struct sock *s);
 bool httpc_request_may_connect(struct xfer *x); /* false: libcurl replays on its own what must not be replayed */
 void httpc_pool_free(struct httpc *h);
-
-/* httpc_salvage.c: an HTTP answer read off a broken connection. False, with resp untouched, when raw holds no whole
- * head of a final answer. */
-bool httpc_salvage(struct sv raw, struct http_resp *resp);
 
 /* httpc_stream.c */
 void httpc_stream_connects(struct httpc_stream *s);

@@ -1,7 +1,7 @@
 /* Origins and peers. Each peer has a name of its own that libcurl connects to instead of the host (CONNECT_TO),
  * resolved to the host's addresses (RESOLVE): libcurl keeps connections by that name, so peers never share one, at a
  * fifth of the memory of a multi each (measured.md 3). The Host header and TLS still see the real host. */
-#include "net/httpc_int.h"
+#include "net/httpc_peer.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

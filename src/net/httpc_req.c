@@ -1,4 +1,5 @@
 /* The life of one request: start, timers, the decision what an end means, and the one retry. */
+#include "net/httpc_salvage.h"
 #include "net/httpc_xfer.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 /* One request under way, shared by httpc_req.c (its life), httpc_setup.c (its options) and httpc_callbacks.c (its
  * bytes). A struct xfer stands in the frame of httpc_perform; a request_handle is lent to it by the pool while libcurl
  * works. Layer 1. */
-#include "net/httpc_int.h"
+#include "net/httpc_peer.h"
 
 struct request_handle {
     struct transfer t;

@@ -1,5 +1,5 @@
-#ifndef TESTS_CLIENT_H
-#define TESTS_CLIENT_H
+#ifndef CLIENT_H
+#define CLIENT_H
 /* A loop and a client for the tests of src/net/httpc*: one of each a test, checked for leftovers at its end. */
 #include "base/mem.h"
 #include "net/httpc.h"

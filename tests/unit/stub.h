@@ -1,5 +1,5 @@
-#ifndef TESTS_STUB_H
-#define TESTS_STUB_H
+#ifndef STUB_H
+#define STUB_H
 /* A server in a thread of the test: each accepted connection runs serve(fd, number) in a thread of its own, numbers
  * from 0. Port 0 on loopback. stub_stop joins everything; connections still open are shut down first. */
 #include <arpa/inet.h>
