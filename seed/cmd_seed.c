@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define ROUNDS_MOST 6
+#define LOOKS_MOST  10
+#define LOOK_US     US_PER_S
 #define SETTLE_US   (3 * US_PER_S) /* a write without an answer may still be under way */
 
 void seed_fail(struct seeder *s, enum err err, const char *fmt, ...)
@@ -84,11 +86,34 @@ static void say_found(struct seeder *s)
                  seed_complete(s) ? "; nothing is missing" : "; going on from there");
 }
 
-static MAY_YIELD void rounds(struct seeder *s)
+static uint64_t entries_found(const struct seeder *s)
 {
-    seed_scan(s, "folders looked into");
+    uint64_t n = 0;
+    for (size_t a = 0; a < s->n_accounts; a++)
+        n += s->founds[a].n_folders + s->founds[a].n_files + s->founds[a].other_files;
+    return n;
+}
+
+/* A half-made tree may still be growing: the server finishes what a killed seeder had sent. Two looks that agree, a
+ * moment apart, say that it has; what comes later all the same ends as a second copy and is removed. */
+static MAY_YIELD void look_first(struct seeder *s)
+{
+    uint64_t before = 0;
+    for (unsigned looks = 0; !s->stop; looks++) {
+        seed_scan(s, "folders looked into");
+        uint64_t now = entries_found(s);
+        if (now == 0 || now == before || seed_complete(s) || looks == LOOKS_MOST)
+            break;
+        before = now;
+        coro_sleep_until(s->ctx->loop, mono_add(mono_now(), LOOK_US));
+    }
     if (!s->stop)
         say_found(s);
+}
+
+static MAY_YIELD void rounds(struct seeder *s)
+{
+    look_first(s);
     for (unsigned round = 0; !s->stop && !seed_complete(s); round++) {
         uint64_t before = s->folders_made + s->files_made;
         s->failed = s->unsettled = 0;
@@ -114,6 +139,8 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
     seed_accounts(s);
     if (!s->stop)
         rounds(s);
+    if (!s->stop)
+        seed_remove_twins(s);
     if (!s->stop)
         seed_verify_content(s);
     if (!s->fatal || s->fatal == ERR_CHECK || s->fatal == ERR_WRONG)

@@ -154,40 +154,14 @@ static void plan_batches(struct seeder *s, struct file_load *load)
     shuffle(load, s->ctx->common->seed > 0 ? (uint64_t)s->ctx->common->seed : 0);
 }
 
-/* Somebody else made the file meanwhile (a request of a seeder that was killed, for one): ours got a number. It goes
- * for good, since the plan has one file of that name. */
-static MAY_YIELD void undo_twin(struct seeder *s, uint32_t account, const char *id)
-{
-    struct api_job job = {0};
-    struct api_result r = {0};
-    struct seed_login *l;
-    struct arena *mem = arena_new(1024);
-    enum err (*const steps[])(struct api *, const char *const *, size_t, struct api_job *,
-                              struct api_result *) = {api_trash, api_purge};
-    for (size_t i = 0; i < ARRAY_LEN(steps) && r.outcome == OUT_OK; i++) {
-        bool again = true;
-        while (again && (l = seed_login_take(s, account))) {
-            enum err err = steps[i](l->api, &id, 1, &job, &r);
-            again = seed_login_give(s, l, i ? OP_PURGE : OP_TRASH, err, &r);
-        }
-        while (r.outcome == OUT_OK && !job.done && (l = seed_login_take(s, account))) {
-            enum err err = api_job_poll(l->api, &job, mem, &r);
-            if (!seed_login_give(s, l, OP_JOB, err, &r) && r.outcome == OUT_OK && !job.done)
-                coro_sleep_until(s->ctx->loop, mono_add(mono_now(), 50 * US_PER_MS));
-        }
-    }
-    s->twins_undone += r.outcome == OUT_OK;
-    arena_free(&mem);
-}
-
 static MAY_YIELD void settle_file(struct seeder *s, const struct batch *b, uint32_t file, const struct drive_file *made)
 {
     const struct planned_file *f = &s->trees[b->account].files[file];
     if (!made->id) {
         s->failed++;
     } else if (strcmp(made->name, f->name) != 0) {
-        s->failed++;
-        undo_twin(s, b->account, made->id);
+        s->failed++; /* the name was taken meanwhile, by a request of a seeder that was killed for one */
+        s->twins_undone += seed_remove(s, b->account, made->id);
     } else {
         s->founds[b->account].files[file].state = FOUND_YES;
         s->founds[b->account].n_files++;
@@ -227,30 +201,23 @@ static void cargo_done(struct cargo *c)
     arena_free(&c->mem);
 }
 
-/* n files in one request, or alone. True when the server takes no bulk uploads: nothing was done. */
+/* n files in one request, or one alone. False when the server seems to have no bulk upload: nothing was done. */
 static MAY_YIELD bool send(struct seeder *s, uint32_t account, struct cargo *c, size_t at, size_t n)
 {
     struct api_result r = {.outcome = OUT_UNFINISHED};
     struct seed_login *l;
-    bool again = true;
+    bool again = true, missing = false;
     while (again && (l = seed_login_take(s, account))) {
-        if (n > 1 && !(api_caps(l->api) & API_CAP_BULK)) {
-            l->in_flight--;
-            return true;
-        }
         enum err err = n > 1 ? api_upload_bulk(l->api, c->uploads + at, n, c->mem, c->made + at, &r)
                              : api_upload(l->api, c->uploads + at, c->mem, c->made + at, &r);
-        if (strcmp(r.code, API_CODE_ABSENT) == 0 && n > 1) {
-            l->in_flight--;
-            return true;
-        }
+        missing = n > 1 && (r.status == 404 || r.status == 405);
         again = seed_login_give(s, l, n > 1 ? OP_BULK_UPLOAD : OP_UPLOAD, err, &r);
         if (r.outcome == OUT_OK && r.reason[0])
             stats_reason_add(s->stats, OP_BULK_UPLOAD, r.reason);
     }
     if (r.outcome != OUT_OK)
         memset(c->made + at, 0, n * sizeof *c->made);
-    return false;
+    return !missing;
 }
 
 static MAY_YIELD void send_batch(struct seeder *s, void *arg, size_t i)
@@ -259,9 +226,12 @@ static MAY_YIELD void send_batch(struct seeder *s, void *arg, size_t i)
     const struct batch *b = &load->batches[i];
     struct cargo c;
     cargo_init(&c, s, load, b);
-    if (send(s, b->account, &c, 0, b->n)) {
-        for (uint32_t k = 0; k < b->n && !s->stop; k++)
-            send(s, b->account, &c, k, 1);
+    bool one_by_one = b->n > 1 && (s->no_bulk || !send(s, b->account, &c, 0, b->n));
+    if (b->n == 1)
+        send(s, b->account, &c, 0, 1);
+    for (uint32_t k = 0; one_by_one && k < b->n && !s->stop; k++) {
+        send(s, b->account, &c, k, 1);
+        s->no_bulk = s->no_bulk || c.made[k].id; /* the folder is there, so it was the call that is not */
     }
     for (uint32_t k = 0; k < b->n; k++)
         settle_file(s, b, load->files[b->first + k], &c.made[k]);

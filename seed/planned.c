@@ -168,6 +168,7 @@ void found_done(struct found *f)
 {
     mem_free(f->folder_ids);
     mem_free(f->files);
+    mem_free(f->twins);
     arena_free(&f->mem);
     *f = (struct found){0};
 }

@@ -58,10 +58,18 @@ struct found_file {
     char id[64];
     int64_t size, modified_us;
 };
+/* A file that is not of the plan but has the name that a taken one of it gets: "report (1).pdf". */
+struct found_twin {
+    char id[64];
+    uint32_t file; /* whose twin it may be */
+    int64_t size, modified_us;
+};
 struct found {
     struct arena *mem;
     const char **folder_ids; /* NULL: not there */
     struct found_file *files;
+    struct found_twin *twins;
+    size_t n_twins, cap_twins;
     uint64_t n_folders, n_files, bytes;  /* of the plan */
     uint64_t other_folders, other_files; /* not of the plan */
     uint64_t twice, resized, retimed;    /* a name listed twice; another size; another time */

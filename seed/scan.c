@@ -3,8 +3,10 @@
  * there). Folders that the plan does not know are counted and not entered. */
 #include "base/mem.h"
 #include "drive/api.h"
+#include "drive/path.h"
 #include "seed/seed.h"
 #include <stdio.h>
+#include <string.h>
 
 struct scan_item {
     uint32_t account, folder; /* folder SHAPE_ROOT: the top */
@@ -43,14 +45,46 @@ static void note_folder(struct found *f, uint32_t at, const struct drive_file *i
     f->n_folders++;
 }
 
+/* "stem (12).ext" -> "stem.ext"; false when name has no such number. */
+static bool unnumbered(const char *name, char *dst, size_t n)
+{
+    struct sv ext = path_extension(sv_of(name));
+    size_t tail = ext.n ? ext.n + 1 : 0, end = strlen(name) - tail, at = end;
+    if (at == 0 || name[--at] != ')')
+        return false;
+    while (at > 0 && name[at - 1] >= '0' && name[at - 1] <= '9')
+        at--;
+    if (at < 3 || at + 1 == end || name[at - 1] != '(' || name[at - 2] != ' ')
+        return false;
+    return (size_t)snprintf(dst, n, "%.*s%s", (int)(at - 2), name, name + end) < n;
+}
+
+static void note_other(const struct planned *t, struct found *f, uint32_t folder, const struct drive_file *item)
+{
+    char base[DRIVE_NAME_MAX + 1];
+    f->other_folders += item->folder;
+    f->other_files += !item->folder;
+    if (item->folder || !unnumbered(item->name, base, sizeof base))
+        return;
+    uint32_t e = planned_lookup(t, folder, base);
+    if (e == PLANNED_NONE || !(e & PLANNED_FILE))
+        return;
+    if (f->n_twins == f->cap_twins) {
+        f->cap_twins = f->cap_twins ? f->cap_twins * 2 : 16;
+        f->twins = mem_realloc_array(f->twins, f->cap_twins, sizeof *f->twins);
+    }
+    struct found_twin *w = &f->twins[f->n_twins++];
+    *w = (struct found_twin){.file = e & ~PLANNED_FILE, .size = item->size, .modified_us = item->modified.us};
+    snprintf(w->id, sizeof w->id, "%s", item->id);
+}
+
 static void note_listing(const struct planned *t, struct found *f, uint32_t folder, const struct drive_listing *listing)
 {
     for (size_t i = 0; i < listing->n; i++) {
         const struct drive_file *item = &listing->items[i];
         uint32_t e = planned_lookup(t, folder, item->name);
         if (e == PLANNED_NONE || item->folder == !!(e & PLANNED_FILE)) {
-            f->other_folders += item->folder;
-            f->other_files += !item->folder;
+            note_other(t, f, folder, item);
         } else if (item->folder) {
             note_folder(f, e, item);
         } else {

@@ -34,6 +34,8 @@ struct seed_account {
     size_t n_logins;
 };
 
+struct api_result;
+
 struct seeder {
     struct cmd_ctx *ctx;
     const struct seed_conf *conf;
@@ -43,6 +45,7 @@ struct seeder {
     struct found *founds;  /* one an account */
     size_t n_accounts;
     bool own_sub_users; /* false: the server has none, each login is an account of its own */
+    bool no_bulk;       /* the server takes files one by one */
     bool times_kept;    /* the server returns the modification times it was told */
     bool stop;          /* interrupted, or fatal is set: make no more work */
     enum err fatal;
@@ -98,7 +101,15 @@ bool seed_complete(const struct seeder *s); /* every planned entry was found */
 MAY_YIELD void seed_load_folders(struct seeder *s);
 MAY_YIELD void seed_load_files(struct seeder *s);
 
+/* twins.c: second copies of our own files, "report (1).pdf", left by requests that outlived their seeder */
+MAY_YIELD bool seed_remove(struct seeder *s, unsigned account, const char *id); /* for good */
+MAY_YIELD void seed_remove_twins(struct seeder *s); /* those found whose bytes prove that they are ours */
+
 /* verify.c */
+/* Reads the file's first 256 KiB. True when its bytes are those planned for file, of whatever revision unless first is
+ * set. *r tells why it could not be read. */
+MAY_YIELD bool seed_reads_as(struct seeder *s, unsigned account, const char *id, uint32_t file, bool first,
+                             struct api_result *r);
 MAY_YIELD void seed_verify_content(struct seeder *s); /* of some files, by reading them */
 void seed_summarise(struct seeder *s);                /* fills result->tree, says what differs */
 

@@ -23,14 +23,14 @@ struct reading {
     struct content_check check;
     char head[CONTENT_HEAD_MAX];
     size_t head_n;
-    bool begun;
+    bool begun, first; /* first: the first revision alone is right */
 };
 
 static bool begin(struct reading *in)
 {
     struct content c;
     in->begun = true;
-    if (content_identify((struct sv){in->head, in->head_n}, in->want.ext, &c) && c.key == in->want.key &&
+    if (!in->first && content_identify((struct sv){in->head, in->head_n}, in->want.ext, &c) && c.key == in->want.key &&
         c.size == in->want.size)
         in->want = c;
     content_check_init(&in->check, &in->want, 0);
@@ -54,38 +54,43 @@ static int take(void *arg, const char *p, size_t n)
     return n == 0 || content_check_feed(&in->check, p, n) ? 0 : 1;
 }
 
-static bool read_right(struct reading *in, const struct planned_file *f)
+static bool read_right(struct reading *in, uint64_t size)
 {
     if (!in->begun && !begin(in))
         return false;
-    uint64_t most = f->size < SAMPLE_MOST ? f->size : SAMPLE_MOST;
-    return !in->check.wrong && in->check.offset == most;
+    return !in->check.wrong && in->check.offset == (size < SAMPLE_MOST ? size : SAMPLE_MOST);
+}
+
+bool seed_reads_as(struct seeder *s, unsigned account, const char *id, uint32_t file, bool first, struct api_result *r)
+{
+    const struct planned_file *f = &s->trees[account].files[file];
+    struct reading *in = mem_zalloc(sizeof *in);
+    struct seed_login *l;
+    bool again = true;
+    *r = (struct api_result){.outcome = OUT_UNFINISHED};
+    while (again && (l = seed_login_take(s, account))) {
+        *in = (struct reading){.want = {.key = f->key, .revision = 1, .size = f->size, .ext = f->ext}, .first = first};
+        enum err err = api_download(l->api, id, 0, f->size > SAMPLE_MOST ? SAMPLE_MOST : 0, take, in, NULL, 0, r);
+        again = seed_login_give(s, l, OP_DOWNLOAD, err, r);
+    }
+    bool right = r->outcome == OUT_OK && read_right(in, f->size);
+    mem_free(in);
+    return right;
 }
 
 static MAY_YIELD void read_one(struct seeder *s, void *arg, size_t i)
 {
     struct sample *sample = arg;
     struct pick p = sample->picks[i];
-    const struct planned_file *f = &s->trees[p.account].files[p.file];
-    struct reading *in = mem_zalloc(sizeof *in);
-    struct api_result r = {.outcome = OUT_UNFINISHED};
-    struct seed_login *l;
-    bool again = true;
-    while (again && (l = seed_login_take(s, p.account))) {
-        *in = (struct reading){.want = {.key = f->key, .revision = 1, .size = f->size, .ext = f->ext}};
-        enum err err = api_download(l->api, s->founds[p.account].files[p.file].id, 0,
-                                    f->size > SAMPLE_MOST ? SAMPLE_MOST : 0, take, in, NULL, 0, &r);
-        again = seed_login_give(s, l, OP_DOWNLOAD, err, &r);
-    }
-    if (r.outcome == OUT_OK && read_right(in, f))
+    struct api_result r;
+    if (seed_reads_as(s, p.account, s->founds[p.account].files[p.file].id, p.file, false, &r))
         s->contents_checked++;
     else if (r.outcome == OUT_OK || r.outcome == OUT_WRONG)
-        seed_fail(s, ERR_WRONG, "the server returned other bytes than were sent: %s of %s", f->name,
-                  s->trees[p.account].email);
+        seed_fail(s, ERR_WRONG, "the server returned other bytes than were sent: %s of %s",
+                  s->trees[p.account].files[p.file].name, s->trees[p.account].email);
     else if (!s->stop)
         seed_fail(s, ERR_ENV, "a file cannot be read back: %s", r.reason);
     sample->crew.done++;
-    mem_free(in);
 }
 
 void seed_verify_content(struct seeder *s)
@@ -128,7 +133,7 @@ static void say_differences(struct seeder *s, const struct totals *t)
     if (!s->times_kept)
         seed_say(s, "the server keeps no modification times: the manifest is without them");
     if (s->twins_undone)
-        seed_say(s, "undone: %s uploads that somebody else had made meanwhile",
+        seed_say(s, "removed: %s second copies of our files, made by uploads that outlived their seeder",
                  str_thousands(a, sizeof a, s->twins_undone));
 }
 

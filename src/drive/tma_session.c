@@ -85,7 +85,7 @@ enum err tma_signup_toggle(struct api *a, bool enabled, struct api_result *r)
     body_begin(&body, &w);
     jsonw_bool(&w, "enabled", enabled);
     body_end(&w);
-    return call_plain(a, &(struct tma_call){.method = "POST", .path = &p, .json = &body}, r);
+    return call_plain(a, &(struct tma_call){.method = "POST", .path = &p, .json = &body, .bare = true}, r);
 }
 
 enum err tma_sub_user_create(struct api *a, const char *email, const char *password, const char *name, unsigned perms,
