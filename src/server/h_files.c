@@ -289,7 +289,8 @@ static MAY_YIELD void reply_object(struct request *r, struct jsonw *w)
 static MAY_YIELD void get_stats(struct request *r)
 {
     static const char sql[] = "SELECT count(*) FILTER (WHERE type = 'file'), count(*) FILTER (WHERE type = 'folder'),"
-                              " count(*) FILTER (WHERE shared), count(*) FILTER (WHERE starred)"
+                              " (SELECT count(*) FROM files WHERE user_id = $1 AND shared AND deleted_at IS NULL),"
+                              " (SELECT count(*) FROM files WHERE user_id = $1 AND starred AND deleted_at IS NULL)"
                               " FROM files WHERE user_id = $1 AND deleted_at IS NULL";
     static const char *const names[] = {"totalFiles", "totalFolders", "sharedCount", "starredCount"};
     const char *params[] = {r->login.account_id};

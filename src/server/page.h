@@ -5,7 +5,7 @@
  * tied to the listing it came from. Pure but for the answer. Layer 3. */
 #include "server/http.h"
 
-#define PAGE_CURSOR_MAX 1400 /* a name of 255 bytes, escaped and encoded */
+#define PAGE_CURSOR_MAX 600 /* a name of 255 bytes and two ids, encoded */
 
 struct page_mark {
     const char *listing; /* "name.asc" … : what the cursor is of */

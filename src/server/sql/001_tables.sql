@@ -110,15 +110,17 @@ CREATE INDEX files_by_accessed ON files (user_id, coalesce(parent_id, ''), type,
 CREATE INDEX files_recent ON files (user_id, accessed_at, id) WHERE type = 'file' AND deleted_at IS NULL;
 CREATE INDEX files_trash ON files (user_id, deleted_at, id) WHERE trash_root = id;
 CREATE INDEX files_starred ON files (user_id, name, id) WHERE starred AND deleted_at IS NULL;
+CREATE INDEX files_shared ON files (user_id, name, id) WHERE shared AND deleted_at IS NULL;
 CREATE UNIQUE INDEX files_object ON files (path) WHERE path IS NOT NULL;
 
--- Searching is literal with or without this index; without the extension it reads the account's rows.
+-- Searching is literal with or without this index; without the extensions it reads the account's rows.
 DO $$
 BEGIN
     CREATE EXTENSION IF NOT EXISTS pg_trgm;
-    CREATE INDEX files_words ON files USING gin (drive_fold(name) gin_trgm_ops) WHERE deleted_at IS NULL;
+    CREATE EXTENSION IF NOT EXISTS btree_gin;
+    CREATE INDEX files_words ON files USING gin (user_id, drive_fold(name) gin_trgm_ops) WHERE deleted_at IS NULL;
 EXCEPTION WHEN insufficient_privilege OR undefined_file OR feature_not_supported THEN
-    RAISE NOTICE 'no pg_trgm: searching reads all rows of an account';
+    RAISE NOTICE 'no pg_trgm and btree_gin: searching reads all rows of an account';
 END $$;
 
 CREATE TABLE storage_reservations (
