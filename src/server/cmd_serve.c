@@ -35,6 +35,8 @@ static const struct opt options[] = {
      "for the next bytes of a body (default 60s)"},
     {"lock-min", 0, "TIME", OPT_DURATION, AT(lock_min_us), 1e6, 600e6,
      "shortest time an edit lock may be asked for (default 30s)"},
+    {"keepalive", 0, "TIME", OPT_DURATION, AT(keepalive_us), 1e5, 3e7,
+     "between two comments on a stream (default 30s)"},
     {"bcrypt-cost", 0, "N", OPT_INT, AT(bcrypt_cost), 4, 16,
      "work factor of passwords; low, as they are throwaway (default 5)"},
     {"desktop-only", 0, NULL, OPT_FLAG, AT(desktop_only), 0, 0, "refuses requests without X-TMA-Desktop-Client"},

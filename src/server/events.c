@@ -12,7 +12,6 @@
 #define CHANNELS  "drive:*"
 #define EVENTS    "drive:events:"
 #define CONTROL   "drive:control"
-#define TICK_US   (100 * US_PER_MS)
 #define FRAME_MAX (1024 * 1024)
 
 static struct stream **slot_of(struct hub *h, unsigned slot)
@@ -338,10 +337,15 @@ static void on_up(void *arg, bool up)
     }
 }
 
+static int64_t tick_us(const struct server *s)
+{
+    return s->conf->keepalive_us / WHEEL_SLOTS;
+}
+
 static void on_tick(struct timer *t)
 {
     struct hub *h = container_of(t, struct hub, tick);
-    loop_timer_set(h->server->loop, t, mono_add(t->at, TICK_US));
+    loop_timer_set(h->server->loop, t, mono_add(t->at, tick_us(h->server)));
     for (struct stream *st = *slot_of(h, h->now_slot), *next; st; st = next) {
         next = st->wheel_next;
         if (st->live && st->push)
@@ -366,7 +370,7 @@ static MAY_YIELD enum err start(struct server *s, struct errinfo *ei)
     h->users = map_new();
     h->tick.fn = on_tick;
     s->hub = h;
-    loop_timer_set(s->loop, &h->tick, mono_add(mono_now(), TICK_US));
+    loop_timer_set(s->loop, &h->tick, mono_add(mono_now(), tick_us(s)));
     return kv_subscribe(s->kv, CHANNELS, on_message, on_up, s, ei);
 }
 

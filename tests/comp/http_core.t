@@ -1,0 +1,192 @@
+#!/usr/bin/env perl
+# The reference server's HTTP: what it must do with clients that follow the rules and with clients that don't.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Serve;
+use Sim;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $stack = Sim::Stack->new('--no-server');
+my $server = Serve->new($stack, qw(--head-timeout 400ms --body-timeout 400ms --idle-timeout 700ms --max-upload-mb 1));
+my $token = $server->token('owner@load.test');
+my %auth = $server->auth($token);
+my %json = (%auth, 'Content-Type' => 'application/json', 'X-Requested-With' => 'XMLHttpRequest');
+my $beat = '{"appVersion":"1"}';
+
+for my $length ('-1', '+5', '5,5', '5 5', '18446744073709551616', '9223372036854775808', '0x5', '') {
+    my $s = $server->connect;
+    print {$s} head('POST /api/login', 'Content-Length' => $length), 'hello';
+    my $r = answer($s);
+    is $r->{status}, 400, "Content-Length '$length' is refused";
+    is $r->{headers}{connection}, 'close', '… and the connection closed';
+    is rest($s), '', '… without taking the body for a request';
+}
+
+subtest 'requests sent at once are answered in order' => sub {
+    my $s = $server->connect;
+    print {$s} head('GET /api/profile', %auth), head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat), $beat,
+        head('GET /api/nothing'), head('GET /health', Connection => 'close');
+    my @r = map { answer($s) } 1 .. 4;
+    is_deeply [map { $_->{status} } @r], [200, 200, 404, 200], 'statuses';
+    is $r[0]{json}{email}, 'owner@load.test', 'the first is the profile';
+    ok $r[1]{json}{ok}, 'the second the heartbeat';
+    is $r[3]{json}{status}, 'ok', 'the last one health';
+    is rest($s), '', 'then the end';
+};
+
+subtest 'three requests on one connection take no 40 ms each' => sub {
+    my $s = $server->connect;
+    my @ms;
+    for (1 .. 5) {
+        my $t = time;
+        print {$s} head('GET /health');
+        answer($s);
+        push @ms, (time - $t) * 1000;
+    }
+    @ms = sort { $a <=> $b } @ms;
+    cmp_ok $ms[2], '<', 20, sprintf 'median %.2f ms', $ms[2];
+};
+
+subtest 'a body that nobody read is not the next request' => sub {
+    my $s = $server->connect;
+    my $inner = head('GET /health');
+    print {$s} head('POST /api/nothing', 'Content-Length' => length $inner), $inner, head('GET /api/profile', %auth, Connection => 'close');
+    is answer($s)->{status}, 404, 'the request is refused';
+    is answer($s)->{json}{email}, 'owner@load.test', 'the next one is the one behind the body';
+    is rest($s), '', 'and nothing else';
+    $s = $server->connect;
+    print {$s} head('POST /api/nothing', 'Transfer-Encoding' => 'chunked'), "1\r\nx\r\n";
+    my $r = answer($s);
+    is $r->{status}, 404, 'a chunked one is refused';
+    is $r->{headers}{connection}, 'close', '… and the connection with it, as its end is unknown';
+};
+
+subtest 'the reason of a refusal reaches a client that writes before it reads' => sub {
+    my $sub = $server->call('POST', '/api/user/sub-users',
+        { email => 'user-1@load.test', password => 'load-test-password', permissions => ['files.download'] }, %auth);
+    is $sub->{status}, 201, 'a sub-user without files.upload';
+    my %poor = $server->auth($server->token('user-1@load.test'));
+    $server->connect_store($token);
+    my $body = qq{--b\r\nContent-Disposition: form-data; name="file"; filename="x.bin"\r\n\r\n} . 'x' x (8 << 20) . "\r\n--b--\r\n";
+    for my $case ([403, \%poor, qr/enable "Upload files"/], [413, \%auth, qr/./]) {
+        my ($status, $who, $sentence) = @$case;
+        my $told = 0;
+        for (1 .. 30) {
+            my $s = $server->connect;
+            print {$s} head('POST /api/files/upload', %$who, 'X-Requested-With' => 'XMLHttpRequest',
+                'Content-Type' => 'multipart/form-data; boundary=b', 'Content-Length' => length $body);
+            $s->flush;
+            try_write($s, $body);
+            my $r = answer($s);
+            $told++ if $r->{status} == $status && $r->{json}{message} =~ $sentence;
+        }
+        is $told, 30, "$status: 30 of 30";
+    }
+};
+
+subtest 'Expect: 100-continue' => sub {
+    my $s = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => '100-continue');
+    is answer($s, 2)->{status}, 100, 'asked for';
+    print {$s} $beat;
+    is answer($s, 2)->{status}, 200, '… and taken';
+    $s = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', 'Content-Length' => length $beat, Expect => '100-continue');
+    my $r = answer($s, 2);
+    is $r->{status}, 401, 'a refusal comes without 100';
+    is $r->{headers}{connection}, 'close', '… and closes, as the body may come or not';
+    $s = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => 'tea');
+    is answer($s, 2)->{status}, 417, 'an unknown expectation';
+};
+
+subtest 'chunked bodies' => sub {
+    my $s = $server->connect;
+    my @bytes = split //, head('POST /api/user/client-heartbeat', %json, 'Transfer-Encoding' => 'chunked')
+        . "5\r\n" . substr($beat, 0, 5) . "\r\nd;x=y\r\n" . substr($beat, 5) . "\r\n0\r\nTrailer: z\r\n\r\n" . head('GET /health');
+    $s->autoflush(1);
+    print {$s} $_ for @bytes;
+    is answer($s)->{status}, 200, 'byte by byte';
+    is answer($s)->{json}{status}, 'ok', 'the next request stands right behind the last chunk';
+    $s = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', %json, 'Transfer-Encoding' => 'chunked'), "zz\r\n";
+    is answer($s)->{status}, 400, 'a bad size';
+    $s = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', %json, 'Transfer-Encoding' => 'chunked', 'Content-Length' => 3), 'abc';
+    is answer($s)->{status}, 400, 'two lengths';
+};
+
+subtest 'clients that are slow or say nothing' => sub {
+    my $s = $server->connect;
+    print {$s} "GET /health HTT";
+    $s->flush;
+    my $t = time;
+    is answer($s, 5)->{status}, 408, 'a head that does not go on';
+    cmp_ok time - $t, '<', 3, '… is given up soon';
+    $s = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => 100), '{';
+    is answer($s, 5)->{status}, 408, 'a body that does not go on';
+    $s = $server->connect;
+    $t = time;
+    is rest($s, 5), '', 'a connection without a request is closed';
+    ok ${*$s}{ended}, '… by the server';
+    cmp_ok time - $t, '<', 3, '… after its idle time';
+};
+
+subtest 'heads beyond the limits' => sub {
+    for my $case ([414, 'GET /' . 'a' x 20_000], [431, 'GET /', map { ("X-$_" => 'y' x 200) } 1 .. 90], [431, 'GET /', map { ("X-$_" => 1) } 1 .. 101]) {
+        my ($status, @head) = @$case;
+        my $s = $server->connect;
+        try_write($s, head(@head));
+        is answer($s)->{status}, $status, "refused with $status";
+    }
+};
+
+is $server->call('GET', '/api/nothing')->{json}{error}, 'NOT_FOUND', 'an unknown path is JSON';
+my $r = $server->call('DELETE', '/health');
+is "$r->{status} $r->{headers}{allow}", '405 GET', 'a known path, another method';
+is $server->call('GET', '/api/files/%00/info', undef, %auth)->{status}, 404, 'a NUL in a path names nothing';
+is $server->call('POST', '/api/login', '{"email":' . '[' x 5000, 'Content-Type' => 'application/json')->{status}, 400, 'JSON nested 5,000 deep';
+
+subtest 'more clients than connections' => sub {
+    my $small = Serve->new($stack, ['sh', '-c', 'ulimit -n 64 && exec "$@"', 'sh'], '--max-connections', 12);
+    my @s = map { $small->connect } 1 .. 100;
+    my (%seen, @served);
+    for my $s (@s) {
+        print {$s} head('GET /health');
+        $s->flush;
+    }
+    for my $s (@s) {
+        my $status = answer($s, 0.05)->{status};
+        push @served, $s if $status == 200;
+        $seen{$status}++;
+    }
+    is $seen{200}, 12, 'those that fit are served';
+    cmp_ok $seen{503} // 0, '>', 0, 'some of the others are told why';
+    my $before = cpu_ms($small->pid);
+    select undef, undef, undef, 1;
+    cmp_ok cpu_ms($small->pid) - $before, '<', 200, 'the server does not spin meanwhile';
+    my $again = grep { print {$_} head('GET /health'); $_->flush; answer($_, 2)->{status} == 200 } @served;
+    is $again, 12, 'those that were served still are';
+    close $_ for @s;
+    ok wait_until(10, sub { $small->call('GET', '/health')->{status} == 200 }), 'it recovers';
+};
+
+subtest 'SIGTERM' => sub {
+    my $s = $server->connect;
+    my $idle = $server->connect;
+    print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => '100-continue');
+    is answer($s)->{status}, 100, 'a request is under way';
+    kill 'TERM', $server->pid;
+    is rest($idle, 5), '', 'idle connections are closed';
+    print {$s} $beat;
+    is answer($s, 5)->{status}, 200, 'the request is finished';
+    my $end = $server->stop('CONT');
+    is $end->{status}, 0, 'then the server ends well';
+    unlike $end->{err}, qr/error|runtime error|AddressSanitizer/i, '… and quietly';
+};
+
+done_testing;
