@@ -2,8 +2,10 @@
  * answer and, published already, in the events. */
 #include "base/log.h"
 #include "server/fields.h"
+#include "server/jobs.h"
 #include "server/meta_calls.h"
 #include "server/route.h"
+#include <string.h>
 
 #define ITEMS_AT_ONCE 1000 /* more go to the trash, or come back, as a job */
 
@@ -112,6 +114,17 @@ static MAY_YIELD void post_star(struct request *r)
         reply_files(r, &res, starred ? "Starred" : "No longer starred");
 }
 
+/* Whether there are too many for one request: then a job has been queued and the answer sent. */
+static MAY_YIELD bool became_job(struct request *r, enum err err, const struct meta_result *res, enum job_kind kind,
+                                 const struct field_ids *ids)
+{
+    const struct meta_change *refused = err ? NULL : meta_refusal(res);
+    if (!refused || strcmp(refused->refused, "TOO_MANY") != 0)
+        return false;
+    jobs_queue(r, kind, ids->v, ids->n, NULL);
+    return true;
+}
+
 static MAY_YIELD void post_delete(struct request *r)
 {
     struct json *body;
@@ -121,7 +134,8 @@ static MAY_YIELD void post_delete(struct request *r)
     struct field_ids ids;
     if (!open_body(r, &body, &who) || !field_ids(r, body, &ids))
         return;
-    if (done(r, meta_trash(r->server, &who, ids.v, ids.n, ITEMS_AT_ONCE, r->mem, &res, &ei), &res, &ei))
+    enum err err = meta_trash(r->server, &who, ids.v, ids.n, ITEMS_AT_ONCE, r->mem, &res, &ei);
+    if (!became_job(r, err, &res, JOB_TRASH, &ids) && done(r, err, &res, &ei))
         reply_files(r, &res, "Moved to the trash");
 }
 
@@ -134,7 +148,8 @@ static MAY_YIELD void post_restore(struct request *r)
     struct field_ids ids;
     if (!open_body(r, &body, &who) || !field_ids(r, body, &ids))
         return;
-    if (done(r, meta_restore(r->server, &who, ids.v, ids.n, ITEMS_AT_ONCE, r->mem, &res, &ei), &res, &ei))
+    enum err err = meta_restore(r->server, &who, ids.v, ids.n, ITEMS_AT_ONCE, r->mem, &res, &ei);
+    if (!became_job(r, err, &res, JOB_RESTORE, &ids) && done(r, err, &res, &ei))
         reply_files(r, &res, "Restored from the trash");
 }
 

@@ -1,5 +1,5 @@
 /* The keeper: one coroutine for what is done beside the requests. Reads are noted many at once and without waiting for
- * the account's writes; a write whose end nobody saw is followed by a `resync`; what has lapsed is cleared away. */
+ * the account's writes; a write whose end nobody saw is followed by a `resync`. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/events.h"
@@ -10,10 +10,8 @@
 
 #define GATHER_US       US_PER_S /* reads are noted this late at most */
 #define RETRY_US        (500 * US_PER_MS)
-#define HOUSEKEEPING_US (60 * US_PER_S)
 #define TOUCHES_MAX     20000 /* beyond it, while Postgres is away, reads go unnoted */
 #define TOUCHES_AT_ONCE 1000
-#define CHANGES_KEPT    "100000" /* of each account, for the feed and the replay of events */
 
 struct touch {
     struct touch *next;
@@ -162,30 +160,17 @@ static MAY_YIELD bool unsure_settle(struct server *s)
 
 /* ---- the keeper ---- */
 
-static MAY_YIELD void keep_house(struct server *s)
-{
-    const char *params[] = {CHANGES_KEPT};
-    struct errinfo ei;
-    if (pg_run(s->pg, "SELECT drive_housekeeping($1)", 1, params, NULL, &ei) != ERR_OK)
-        LOGW("meta", "what has lapsed was not cleared away: %s", err_message(&ei));
-}
-
 static void keeper(void *arg)
 {
     struct server *s = arg;
     struct meta *m = s->meta;
-    struct mono house = mono_add(mono_now(), HOUSEKEEPING_US);
     while (!m->stopping) {
-        bool woken = done_wait_until(s->loop, &m->wake, house);
-        if (woken && !m->stopping)
+        done_wait(s->loop, &m->wake);
+        if (!m->stopping)
             done_wait_until(s->loop, &m->wake, mono_add(mono_now(), m->unsure ? RETRY_US : GATHER_US));
         bool done = (s->stopping || unsure_settle(s)) && touches_flush(s);
         if (!done && !m->stopping)
             done_set(&m->wake);
-        if (!mono_before(mono_now(), house)) {
-            keep_house(s);
-            house = mono_add(mono_now(), HOUSEKEEPING_US);
-        }
     }
 }
 

@@ -113,8 +113,8 @@ BEGIN
         CONTINUE WHEN NOT FOUND;                 -- went with a folder of the same call
         SELECT array_agg(id), array_agg(path) FILTER (WHERE path IS NOT NULL), coalesce(sum(size), 0)::bigint
         INTO v_all, v_keys, v_size FROM drive_subtree(ARRAY[v_id], false);
-        DELETE FROM locks WHERE file_id = ANY (v_all);
         DELETE FROM files WHERE id = ANY (v_all);
+        DELETE FROM locks WHERE file_id = ANY (v_all);   -- after the files, as drive_lock takes them in this order
         v_total := v_total + v_size;
         v_n := v_n + 1;
         v_from[v_n] := f.parent_id;
