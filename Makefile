@@ -123,6 +123,13 @@ fuzz-run: $(FUZZ)
 fuzz:
 	@$(MAKE) --no-print-directory V=fuzz fuzz-run
 
+# The engine beside wrk, ab and hey on one local nginx. On a machine with other work to do, believe the ratios only.
+$(OBJ)/bench/%: tests/bench/%.c $(ARCHIVES) $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK)
+bench: $(OBJ)/bench/engine
+	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine)
+
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
 test: unit
 	@$(MAKE) --no-print-directory V=asan replay
@@ -145,6 +152,7 @@ make test           every test; make V=asan test all under the sanitizers
 make unit           unit tests     make comp    component tests, against a scripted server
 make replay         fuzz corpora   make sys     system tests, on a stack of their own
 make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
+make bench          the HTTP engine beside wrk, ab and hey; memory a held stream
 make lint           format, ranks, owners of headers, banned functions
 make clean          removes build/
 endef
@@ -155,6 +163,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all test unit comp sys replay fuzz fuzz-run lint help clean FORCE
+.PHONY: all bench test unit comp sys replay fuzz fuzz-run lint help clean FORCE
 FORCE:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -1,0 +1,201 @@
+#!/usr/bin/perl
+# Small GETs against one local nginx, by our engine, wrk, ab and hey in turn; then the engine with event streams held,
+# and the memory that a held stream takes. Every round runs each tool once, so that a slow minute of the machine hits all
+# of them; medians are shown, and ratios are medians of the rounds' ratios.
+#   BENCH_ROUNDS=5  BENCH_REQUESTS=100000
+use strict;
+use warnings;
+use File::Temp ();
+use IO::Socket::INET;
+use JSON::PP;
+use List::Util qw(max);
+use POSIX ();
+use Time::HiRes qw(time sleep);
+
+my $engine = shift or die "usage: engine.pl path/to/engine\n";
+my $rounds = $ENV{BENCH_ROUNDS} // 5;
+my $requests = $ENV{BENCH_REQUESTS} // 100_000;
+my $dir = File::Temp->newdir('drivesim-bench-XXXXXX', TMPDIR => 1);
+my %children;
+my @missed;
+
+sub in_path { my ($name) = @_; (grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), '/usr/sbin')[0] }
+sub median { my @v = sort { $a <=> $b } @_; @v ? ($v[$#v / 2] + $v[@v / 2]) / 2 : undef }
+sub cell { my ($fmt, $v) = @_; defined $v ? sprintf($fmt, $v) : '-' }
+
+sub stop_child {
+    my ($pid) = @_;
+    kill 'TERM', $pid if delete $children{$pid};
+    waitpid $pid, 0;
+}
+END { my $status = $?; stop_child($_) for keys %children; $? = $status }
+$SIG{$_} = sub { exit 130 } for qw(INT TERM HUP);
+
+# ---- servers ----
+
+sub free_port {
+    my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => 0) or die "no free port: $!\n";
+    return $s->sockport;
+}
+
+sub wait_for_port {
+    my ($port, $pid) = @_;
+    for (1 .. 500) {
+        return 1 if IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port);
+        die "nginx ended: see its words above\n" if waitpid($pid, POSIX::WNOHANG()) > 0;
+        sleep 0.01;
+    }
+    die "nothing listens on port $port after 5 s\n";
+}
+
+sub start_nginx {
+    my $nginx = in_path('nginx') or do { print STDERR "nginx is missing: apt-get install nginx-light\n"; exit 3 };
+    my $port = free_port();
+    mkdir "$dir/www";
+    write_file("$dir/www/small.json", '{"data":"' . 'x' x 1013 . '"}');
+    my $user = $> == 0 ? 'user root;' : '';
+    write_file("$dir/nginx.conf", <<"END");
+$user
+worker_processes 1;
+daemon off;
+pid $dir/nginx.pid;
+error_log stderr error;
+events { worker_connections 4096; }
+http {
+    access_log off;
+    client_body_temp_path $dir/t1; proxy_temp_path $dir/t2; fastcgi_temp_path $dir/t3;
+    uwsgi_temp_path $dir/t4; scgi_temp_path $dir/t5;
+    keepalive_requests 100000000;
+    types { application/json json; }
+    server { listen 127.0.0.1:$port; root $dir/www; }
+}
+END
+    my $pid = fork // die "fork: $!\n";
+    exec $nginx, '-e', 'stderr', '-p', "$dir", '-c', "$dir/nginx.conf" if !$pid;
+    $children{$pid} = 1;
+    wait_for_port($port, $pid);
+    return "http://127.0.0.1:$port";
+}
+
+# The event server ends with the pipe to its stdin.
+sub start_streams {
+    pipe(my $in, my $keep) or die "pipe: $!\n";
+    my $pid = open(my $out, '-|') // die "fork: $!\n";
+    if (!$pid) {
+        close $keep;
+        open STDIN, '<&', $in or die;
+        exec $engine, 'streams' or POSIX::_exit(127);
+    }
+    close $in;
+    chomp(my $port = <$out> // '');
+    die "the event server did not start\n" if $port !~ /^\d+$/;
+    return { url => "http://127.0.0.1:$port", out => $out, keep => $keep };
+}
+
+sub write_file { my ($name, $text) = @_; open my $f, '>', $name or die "$name: $!\n"; print $f $text; close $f }
+
+# ---- one run of one tool: requests a second, CPU seconds of the client for 100,000 requests ----
+
+sub run {
+    my (@command) = @_;
+    my @before = times;
+    open my $out, '-|', @command or die "$command[0]: $!\n";
+    my $text = do { local $/; <$out> };
+    close $out;
+    my $status = $?;
+    my @after = times;
+    return ($text, ($after[2] - $before[2]) + ($after[3] - $before[3]), $status);
+}
+
+my %tools = (
+    engine => sub { my ($url, $c, $n) = @_; ([$engine, 'get', $url, $c, $n], qr/"requests":(\d+)/, qr/"per_second":([\d.]+)/) },
+    wrk    => sub { my ($url, $c) = @_; (['wrk', '-t1', "-c$c", '-d2s', "$url/small.json"], qr/(\d+) requests in/, qr/Requests\/sec:\s+([\d.]+)/) },
+    ab     => sub { my ($url, $c, $n) = @_; (['ab', '-q', '-k', '-n', $n, '-c', $c, "$url/small.json"], qr/Complete requests:\s+(\d+)/, qr/Requests per second:\s+([\d.]+)/) },
+    hey    => sub { my ($url, $c, $n) = @_; (['hey', '-cpus', 1, '-n', $n, '-c', $c, "$url/small.json"], qr/\[200\]\s+(\d+) responses/, qr/Requests\/sec:\s+([\d.]+)/) },
+);
+
+sub measure {
+    my ($tool, @args) = @_;
+    my ($command, $count, $rate) = $tools{$tool}->(@args);
+    $command->[0] = in_path($command->[0]) // return if $tool ne 'engine';
+    my ($text, $cpu, $status) = run(@$command);
+    my ($n) = $text =~ $count;
+    my ($per_second) = $text =~ $rate;
+    die "$tool failed: $text\n" if $status || !$n || !$per_second;
+    return { rate => $per_second, cpu => $cpu / $n * 100_000 };
+}
+
+sub goal {
+    my ($text, $reached) = @_;
+    printf "  goal: %-62s %s\n", $text, !defined $reached ? 'not measured' : $reached ? 'reached' : 'MISSED';
+    push @missed, $text if defined $reached && !$reached;
+}
+
+# ---- the tables ----
+
+sub compare_tools {
+    my ($url) = @_;
+    my %need = (16 => 0.75, 128 => 0.6);
+    my @order = qw(engine wrk ab hey);
+    for my $tool (grep { $_ ne 'engine' && !in_path($_) } @order) {
+        print "$tool is missing: apt-get install " . ($tool eq 'ab' ? 'apache2-utils' : $tool) . "\n";
+    }
+    printf "small GETs, 1 KiB, keep-alive, nginx with 1 worker; medians of %d rounds\n", $rounds;
+    printf "%-12s %-8s %12s %8s %18s\n", 'connections', 'client', 'requests/s', 'x wrk', 'CPU s / 100,000';
+    for my $c (1, 16, 128) {
+        my %seen;
+        for (1 .. $rounds) {
+            push @{ $seen{$_} }, measure($_, $url, $c, $c == 1 ? $requests / 4 : $requests) for @order;
+        }
+        my (%rate, %cpu, %ratio);
+        for my $tool (@order) {
+            my @got = grep { $_ } @{ $seen{$tool} };
+            ($rate{$tool}, $cpu{$tool}) = (median(map { $_->{rate} } @got), median(map { $_->{cpu} } @got));
+            my @wrk = grep { $_ } @{ $seen{wrk} };
+            $ratio{$tool} = @got && @wrk ? median(map { $got[$_]{rate} / $wrk[$_]{rate} } 0 .. $#got) : undef;
+            printf "%-12s %-8s %12s %8s %18s\n", $tool eq 'engine' ? $c : '', $tool eq 'engine' ? 'drivesim' : $tool,
+                cell('%.0f', $rate{$tool}), cell('%.2f', $ratio{$tool}), cell('%.2f', $cpu{$tool});
+        }
+        goal("at $c connections at least $need{$c} x wrk", defined $ratio{engine} ? $ratio{engine} >= $need{$c} : undef) if $need{$c};
+        goal("at $c connections less CPU than hey", defined $cpu{hey} ? $cpu{engine} < $cpu{hey} : undef) if $c == 16;
+    }
+}
+
+sub engine_run {
+    my ($text, undef, $status) = run($engine, 'get', @_);
+    return $status ? undef : decode_json($text);
+}
+
+sub with_streams {
+    my ($url, $streams) = @_;
+    my $n = 5000;
+    my (@ratio, @without, @with);
+    for (1 .. $rounds) {
+        my $plain = engine_run($url, 16, $requests) or return;
+        my $held = engine_run($url, 16, $requests, $streams->{url}, $n) or return goal("with $n streams held", undef);
+        push @without, $plain->{per_second};
+        push @with, $held->{per_second};
+        push @ratio, $held->{per_second} / $plain->{per_second};
+    }
+    printf "\n16 connections, %d event streams held by the same process\n", $n;
+    printf "%-12s %12s\n%-12s %12.0f\n%-12s %12.0f   %.2f x\n", 'streams', 'requests/s', 0, median(@without), $n, median(@with), median(@ratio);
+    goal("with $n streams held at least 0.9 x without", median(@ratio) >= 0.9);
+}
+
+sub stream_memory {
+    my ($url, $streams) = @_;
+    print "\nresident memory of a held stream, with its peer\n";
+    printf "%-12s %12s\n", 'streams', 'KiB each';
+    for my $n (1000, 9000) {
+        my $r = engine_run($url, 1, 10, $streams->{url}, $n);
+        printf "%-12d %12s\n", $n, $r ? sprintf('%.1f', $r->{bytes_per_stream} / 1024) : '-';
+    }
+}
+
+my $url = start_nginx();
+my $streams = start_streams();
+compare_tools($url);
+with_streams($url, $streams);
+stream_memory($url, $streams);
+close $streams->{keep};
+print @missed ? "\nmissed: " . join('; ', @missed) . "\n" : "\nall measured goals reached\n";
