@@ -19,20 +19,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* One line here and one below for each command. */
-extern const struct command cmd_stack;
-extern const struct command cmd_seed;
-extern const struct command cmd_run;
-extern const struct command cmd_check;
-extern const struct command cmd_serve;
+/* One row a command; each command's file defines its cmd_NAME. */
+/* clang-format off */
+#define COMMANDS(X) \
+    X(stack) \
+    X(seed) \
+    X(run) \
+    X(check) \
+    X(serve)
+/* clang-format on */
+#define X(name) extern const struct command cmd_##name;
+COMMANDS(X)
+#undef X
 
 static const struct command *const commands[] = {
-    &cmd_stack,
-    &cmd_seed,
-    &cmd_run,
-    &cmd_check,
-    &cmd_serve,
-    NULL,
+#define X(name) &cmd_##name,
+    COMMANDS(X)
+#undef X
+        NULL,
 };
 
 struct output {

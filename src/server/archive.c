@@ -94,7 +94,8 @@ static bool add_entry(void *arg, const struct pg_result *row)
 /* Depth is bounded, so that a cycle made by hand ends. */
 static const char entries_sql[] =
     "WITH RECURSIVE t AS ("
-    " SELECT f.id, f.type, i.name COLLATE \"C\" AS place, 1 AS depth FROM unnest($2::text[], $3::text[]) AS i (id, name)"
+    " SELECT f.id, f.type, i.name COLLATE \"C\" AS place, 1 AS depth FROM unnest($2::text[], $3::text[]) AS i (id, "
+    "name)"
     " JOIN files f ON f.id = i.id AND f.user_id = $1 AND f.deleted_at IS NULL"
     " UNION ALL"
     " SELECT c.id, c.type, t.place || '/' || c.name, t.depth + 1 FROM t JOIN files c ON c.parent_id = t.id"
