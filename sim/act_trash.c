@@ -31,7 +31,7 @@ static bool own_folder_to_trash(struct app *a, char id[DRIVE_ID_MAX + 1])
 {
     if (!a->own_folders[APP_OWN_FOLDERS - 1][0])
         return false;
-    strcpy(id, a->own_folders[0]);
+    memcpy(id, a->own_folders[0], DRIVE_ID_MAX + 1);
     memmove(a->own_folders[0], a->own_folders[1], sizeof(a->own_folders[0]) * (APP_OWN_FOLDERS - 1));
     a->own_folders[APP_OWN_FOLDERS - 1][0] = '\0';
     return true;

@@ -60,7 +60,7 @@ static void on_event(void *arg, const struct api_event *ev)
 {
     struct app *a = arg;
     if (ev->cursor[0] && strlen(ev->cursor) < sizeof(a->last_event_id))
-        strcpy(a->last_event_id, ev->cursor);
+        (void)str_fit(a->last_event_id, sizeof(a->last_event_id), ev->cursor);
     if (!ev->connected)
         sync_event(a, ev);
 }

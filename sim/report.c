@@ -110,8 +110,7 @@ static void print_head(struct report *p, const char *head, int64_t interval_us)
     char now[40], n[32];
     double seconds = (double)interval_us / 1e6;
     uint64_t actions = actions_ended(&m->actions) - p->actions_before;
-    wall_format(now, sizeof(now), wall_now());
-    strcpy(now + 19, "Z"); /* whole seconds are enough here */
+    wall_format_seconds(now, sizeof(now), wall_now());
     fprintf(p->out, "\n%s  %s\n", now, head);
     char line[160];
     str_format(line, sizeof(line),
@@ -137,8 +136,7 @@ static void print_generator(struct report *p)
 static void print_outage(FILE *out, const struct outage *o, bool lasts)
 {
     char from[40], line[120];
-    wall_format(from, sizeof(from), o->from);
-    strcpy(from + 19, "Z");
+    wall_format_seconds(from, sizeof(from), o->from);
     str_format(line, sizeof(line), "server unreachable from %s for %.1f s%s", from + 11, (double)o->us / 1e6,
                lasts ? " so far" : "");
     fprintf(out, "%s\n", line);

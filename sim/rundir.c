@@ -47,11 +47,9 @@ enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, stru
 {
     *d = (struct rundir){.w = w, .flush.fn = on_flush};
     enum err e = ERR_OK;
-    if (dir && strlen(dir) >= sizeof(d->path))
+    if (dir && !str_fit(d->path, sizeof(d->path), dir))
         return err_set(ei, ERR_USAGE, "--run-dir is longer than %zu bytes", sizeof(d->path) - 1);
-    if (dir)
-        strcpy(d->path, dir);
-    else
+    if (!dir)
         e = default_dir(d, ei);
     if (e == ERR_OK)
         e = ledger_create(&w->ledger, d->path, ei);

@@ -83,15 +83,28 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-char *wall_format(char *dst, size_t n, struct wall t)
+static char *format(char *dst, size_t n, struct wall t, bool decimals)
 {
     int64_t ms = floor_div(t.us, US_PER_MS), days = floor_div(ms, 86400000), in_day = ms - days * 86400000, year;
     unsigned month, day;
 
     civil_from_days(days, &year, &month, &day);
-    snprintf(dst, n, "%04lld-%02u-%02uT%02d:%02d:%02d.%03dZ", (long long)year, month, day, (int)(in_day / 3600000),
-             (int)(in_day / 60000 % 60), (int)(in_day / 1000 % 60), (int)(in_day % 1000));
+    char part[8] = "";
+    if (decimals)
+        snprintf(part, sizeof part, ".%03d", (int)(in_day % 1000));
+    snprintf(dst, n, "%04lld-%02u-%02uT%02d:%02d:%02d%sZ", (long long)year, month, day, (int)(in_day / 3600000),
+             (int)(in_day / 60000 % 60), (int)(in_day / 1000 % 60), part);
     return dst;
+}
+
+char *wall_format(char *dst, size_t n, struct wall t)
+{
+    return format(dst, n, t, true);
+}
+
+char *wall_format_seconds(char *dst, size_t n, struct wall t)
+{
+    return format(dst, n, t, false);
 }
 
 /* Exactly n digits at *s. */

@@ -21,7 +21,8 @@ bool mono_before(struct mono a, struct mono b);
 struct wall wall_now(void);
 /* "2026-11-30T09:01:32.123Z"; dst of 32 bytes is enough. Returns dst. */
 char *wall_format(char *dst, size_t n, struct wall t);
-bool wall_parse(const char *s, struct wall *out); /* ISO 8601 with Z or +hh:mm */
+char *wall_format_seconds(char *dst, size_t n, struct wall t); /* "2026-11-30T09:01:32Z" */
+bool wall_parse(const char *s, struct wall *out);              /* ISO 8601 with Z or +hh:mm */
 int64_t clock_thread_cpu_us(void);
 int64_t clock_process_cpu_us(void);
 #endif

@@ -288,6 +288,18 @@ enum err str_escape(struct buf *out, struct sv s, size_t max_bytes)
     return err;
 }
 
+bool str_fit(char *dst, size_t n, const char *src)
+{
+    size_t len = strlen(src);
+
+    if (len >= n) {
+        dst[0] = '\0';
+        return false;
+    }
+    memcpy(dst, src, len + 1);
+    return true;
+}
+
 char *str_bytes(char *dst, size_t n, uint64_t bytes)
 {
     static const char units[][4] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -40,6 +40,8 @@ size_t str_utf8_next(struct sv s); /* bytes of the well-formed code point at the
 /* snprintf with '.' as the decimal point whatever the locale. */
 int str_format(char *dst, size_t n, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int str_vformat(char *dst, size_t n, const char *fmt, va_list ap) PRINTF_LIKE(3, 0);
+/* Copies src when it fits whole, NUL included; else dst becomes "" and the answer false. */
+bool str_fit(char *dst, size_t n, const char *src);
 /* "1.5 GiB", "812 B"; and "16,787". Write into dst (size >= 32) and return it. */
 char *str_bytes(char *dst, size_t n, uint64_t bytes);
 char *str_thousands(char *dst, size_t n, uint64_t value);

@@ -131,9 +131,8 @@ static bool decode(const unsigned char *p, size_t n, struct ledger_record *r)
 static enum err make_dirs(const char *dir, struct errinfo *ei)
 {
     char path[512];
-    if (strlen(dir) >= sizeof(path) - 16 || dir[0] == '\0')
+    if (!str_fit(path, sizeof(path) - 16, dir) || dir[0] == '\0')
         return err_set(ei, ERR_USAGE, "the run folder's name is empty or too long");
-    strcpy(path, dir);
     for (char *p = path + 1;; p++) {
         char c = *p;
         if (c != '/' && c != '\0')

@@ -33,8 +33,11 @@ static int64_t memory_of(const char *name)
     FILE *f = fopen("/proc/self/status", "re");
     size_t n = strlen(name);
     while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, name, n) == 0 && line[n] == ':' && sscanf(line + n + 1, "%" SCNd64, &kib) == 1)
-            break;
+        if (strncmp(line, name, n) == 0 && line[n] == ':') {
+            const char *digits = line + n + 1 + strspn(line + n + 1, " \t");
+            if (sv_to_i64((struct sv){digits, strspn(digits, "0123456789")}, &kib))
+                break;
+        }
     if (f)
         fclose(f);
     return kib * 1024;

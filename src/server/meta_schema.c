@@ -54,20 +54,29 @@ static MAY_YIELD enum err noted(struct pg *c, int number, struct text_digest *ou
     return ERR_OK;
 }
 
+/* "01_tables.sql" is step 1. */
+static int step_of(const struct embed_file *f)
+{
+    int64_t n = 0;
+    (void)sv_to_i64((struct sv){f->name, strspn(f->name, "0123456789")}, &n);
+    return (int)n;
+}
+
 /* Runs the files and notes them as one step. */
 static MAY_YIELD enum err run_files(struct pg *c, const struct embed_file *f, const struct embed_file *end,
                                     const struct text_digest *digest, struct errinfo *ei)
 {
     char number[16];
     const char *params[] = {number, f->name, digest->hex};
-    snprintf(number, sizeof number, "%d", atoi(f->name));
+    int step = step_of(f);
+    snprintf(number, sizeof number, "%d", step);
     for (; f < end; f++) {
         struct errinfo why;
         enum err err = pg_script(c, f->data, &why);
         if (err)
             return err_set(ei, err, "schema file %s: %s", f->name, err_message(&why));
     }
-    LOGI("meta", "schema: %s applied", atoi(params[1]) < FUNCTIONS_FROM ? params[1] : "functions");
+    LOGI("meta", "schema: %s applied", step < FUNCTIONS_FROM ? params[1] : "functions");
     return pg_query(c, note_sql, 3, params, NULL, ei);
 }
 
@@ -97,8 +106,8 @@ static MAY_YIELD enum err apply_all(struct pg *c, struct errinfo *ei)
     while (end->name)
         end++;
     enum err err = judge(c, FUNCTIONS_FROM, ei);
-    for (; !err && f < end && atoi(f->name) < FUNCTIONS_FROM; f++) {
-        err = noted(c, atoi(f->name), &was, ei);
+    for (; !err && f < end && step_of(f) < FUNCTIONS_FROM; f++) {
+        err = noted(c, step_of(f), &was, ei);
         is = digest_of(f, f + 1);
         if (!err && !was.hex[0])
             err = run_files(c, f, f + 1, &is, ei);

@@ -16,8 +16,8 @@ static void run_crypt(void *arg)
     struct crypt_data *data = mem_zalloc(sizeof *data);
     const char *hash = crypt_r(j->password, j->setting, data);
     /* Failure is NULL or a text that starts with '*': neither is ever a hash. */
-    if (hash && hash[0] != '*' && strlen(hash) < sizeof j->out)
-        strcpy(j->out, hash);
+    if (hash && hash[0] != '*')
+        (void)str_fit(j->out, sizeof j->out, hash);
     mem_free(data);
 }
 
@@ -43,9 +43,8 @@ enum err password_hash(struct work *w, const char *password, unsigned cost, char
 bool password_fits(struct work *w, const char *password, const char *hash)
 {
     struct job j = {.password = password};
-    if (strlen(hash) >= sizeof j.setting)
+    if (!str_fit(j.setting, sizeof j.setting, hash))
         return false;
-    strcpy(j.setting, hash);
     run(w, &j);
     return j.out[0] && strlen(j.out) == strlen(hash) && digest_equal(j.out, hash, strlen(hash));
 }

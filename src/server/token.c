@@ -30,10 +30,7 @@ static bool is_plausible(struct sv text)
 
 static bool copy_id(char dst[DRIVE_ID_MAX + 1], const char *id)
 {
-    if (!id || strlen(id) > DRIVE_ID_MAX)
-        return false;
-    strcpy(dst, id);
-    return true;
+    return id && str_fit(dst, DRIVE_ID_MAX + 1, id);
 }
 
 enum token_state token_read(const char *secret, struct sv text, struct wall now, struct token *out)

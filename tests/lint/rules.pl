@@ -86,7 +86,7 @@ sub check_includes {
         my $target = $1;
         report($file, $line, "<$target> stands in a header: callers would depend on the library") if $file =~ /\.h$/ && $target =~ $third_party && $file !~ m{^tests/|_(?:int|impl)\.h$};
         for my $owner (@owners) {
-            report($file, $line, "<$target> belongs to another file") if $target =~ $owner->[0] && $file !~ $owner->[1];
+            report($file, $line, "<$target> belongs to another file") if $target =~ $owner->[0] && $file !~ $owner->[1] && ($file !~ m{^tests/} || $target =~ /cmocka/);
         }
     }
     return;
@@ -107,7 +107,7 @@ sub check_guard {
     my ($file, $text) = @_;
     (my $name = $file) =~ s{^(?:src|tests/\w+)/}{};
     ($name = uc $name) =~ s/\W/_/g;
-    report($file, 1, "guard is not $name") unless $text =~ /\A#ifndef \Q$name\E\n#define \Q$name\E\n/;
+    report($file, 1, "guard is not $name") unless $text =~ /\A#ifndef (\w+)\n#define \1\n/ && ($1 eq $name || $file =~ m{^tests/});
     report($file, 3, 'no comment says what the module is') unless $text =~ m{\A#ifndef \w+\n#define \w+\n(?:/\*|#include[^\n]*\n/\*)};
     return;
 }
@@ -119,7 +119,8 @@ for my $file (@files) {
     my @raw = split /\n/, $text, -1;
     my @code = split /\n/, code_only($text), -1;
     my $limit = $file =~ /\.h$/ ? 120 : 600;
-    report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? 'a header of 120 lines' : '600 lines')) if (grep { !/\\$/ } @raw) - 1 > $limit && $file !~ m{^tests/}; # a table's rows do not count
+    my $lines = $file =~ /\.h$/ ? grep { /\S/ && !/\\$/ } @code : @raw - 1; # a header's comments and table rows are free
+    report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? '120 lines of declarations' : '600 lines')) if $lines > $limit && $file !~ m{^tests/};
     check_guard($file, $text) if $file =~ /\.h$/;
     for my $i (0 .. $#raw) {
         check_includes($file, $i + 1, $from, $raw[$i]);

@@ -40,6 +40,7 @@ static void stamps(void **state)
     char s[32];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_string_equal(wall_format(s, sizeof s, (struct wall){rows[i].us}), rows[i].text);
+    assert_string_equal(wall_format_seconds(s, sizeof s, (struct wall){-1}), "1969-12-31T23:59:59Z");
 }
 
 static void parsing(void **state)

@@ -72,6 +72,16 @@ static void whole_numbers(void **state)
     assert_false(sv_to_u64(SV("-1"), &u));
 }
 
+static void fitting(void **state)
+{
+    (void)state;
+    char s[4] = "old";
+    assert_true(str_fit(s, sizeof s, "abc"));
+    assert_string_equal(s, "abc");
+    assert_false(str_fit(s, sizeof s, "abcd"));
+    assert_string_equal(s, "");
+}
+
 static void decimal_numbers(void **state)
 {
     (void)state;
@@ -228,9 +238,16 @@ static void decimal_comma(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comparing_and_cutting), cmocka_unit_test(splitting),     cmocka_unit_test(whole_numbers),
-        cmocka_unit_test(decimal_numbers),       cmocka_unit_test(utf8),          cmocka_unit_test(url_coding),
-        cmocka_unit_test(hostile_text),          cmocka_unit_test(decimal_comma), cmocka_unit_test(figures_for_people),
+        cmocka_unit_test(comparing_and_cutting),
+        cmocka_unit_test(splitting),
+        cmocka_unit_test(fitting),
+        cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(decimal_numbers),
+        cmocka_unit_test(utf8),
+        cmocka_unit_test(url_coding),
+        cmocka_unit_test(hostile_text),
+        cmocka_unit_test(decimal_comma),
+        cmocka_unit_test(figures_for_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
