@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "net/coro.h"
 #include "server/hub.h"
 #include "store/kv.h"
 #include <stdio.h>
@@ -352,6 +353,8 @@ static void on_tick(struct timer *t)
             stream_send(st, SV(": keepalive\n\n"));
     }
     h->now_slot++;
+    if (h->now_slot % WHEEL_SLOTS == 0)
+        coro_pool_trim(); /* what a burst of requests left behind */
     if (h->losses != kv_losses(h->server->kv)) {
         h->losses = kv_losses(h->server->kv);
         h->owes_resync = true;

@@ -86,7 +86,9 @@ static void frame_connected(struct server *s, struct buf *out, int64_t seq)
         LOGE("events", "a first frame did not fit");
 }
 
-/* The first frames: connected, then what was missed or a resync. */
+/* The first frames: connected, then what was missed or a resync. A fresh stream gets every event that was published
+ * since it joined, even one that its first cursor covers: its client may have listed everything as soon as it saw the
+ * status. */
 static MAY_YIELD void first_frames(struct request *r, struct stream *st, struct buf *out)
 {
     struct sv last_id = req_header(r, "Last-Event-ID");
@@ -95,7 +97,6 @@ static MAY_YIELD void first_frames(struct request *r, struct stream *st, struct 
     bool wanted = last_id.p && last_id.n > 0, known = cursor_parse(r->server, last_id, &from);
     char cursor[CURSOR_MAX];
 
-    st->seen = last >= 0 ? last : 0;
     frame_connected(r->server, out, wanted && known && last >= from ? from : last);
     if (wanted && known && last >= 0 && replay(r, st, from, last, &missed)) {
         if (buf_append(out, buf_cstr(&missed), missed.len) != ERR_OK)

@@ -1,0 +1,242 @@
+#!/usr/bin/env perl
+# Event streams: frames, replay, resync, limits, leaving, and what a stream costs.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use IO::Socket::INET;
+use JSON::PP;
+use Serve;
+use Sim;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $stack = Sim::Stack->new('--no-server');
+my $server = Serve->new($stack, '--keepalive', '2s');
+my $token = $server->token('owner@load.test');
+my %auth = $server->auth($token);
+
+# Opens a stream; frames are read by frame().
+sub stream {
+    my ($on, $who, %headers) = @_;
+    my $s = $on->connect;
+    print {$s} head('GET /api/files/events', %$who, %headers);
+    $s->flush;
+    my $text = '';
+    while ($text !~ /\r\n\r\n/) { Serve::more($s, \$text, 5) or last }
+    my ($top, $rest) = split /\r\n\r\n/, $text, 2;
+    ${*$s}{status} = ($top // '') =~ m{^HTTP/1.1 (\d+)} ? $1 : 0;
+    ${*$s}{top} = $top;
+    ${*$s}{text} = $rest // '';
+    return $s;
+}
+
+# The next frame with data as {id, data…}; undef when none comes in time. Comments are counted.
+sub frame {
+    my ($s, $timeout) = @_;
+    my $end = time + ($timeout // 5);
+    while (1) {
+        while (${*$s}{text} =~ s/^(.*?)\n\n//s) {
+            my $block = $1;
+            if ($block =~ /^:/) { ${*$s}{comments}++; next }
+            my ($id) = $block =~ /^id: (.*)$/m;
+            my ($data) = $block =~ /^data: (.*)$/m;
+            return { id => $id, %{ JSON::PP->new->utf8->decode($data) } };
+        }
+        my $left = $end - time;
+        return undef if $left <= 0 || !Serve::more($s, \${*$s}{text}, $left);
+    }
+}
+
+sub folder {
+    my ($on, $name, %who) = @_;
+    my $r = $on->call('POST', '/api/files/folder', { name => $name }, %who);
+    die "folder $name: $r->{status} $r->{body}" if $r->{status} !~ /^2/;
+    return $r->{json}{id};
+}
+
+my ($first_id, $second_id);
+subtest 'frames' => sub {
+    my $s = stream($server, \%auth);
+    like ${*$s}{top}, qr{^content-type: text/event-stream}mi, 'type';
+    like ${*$s}{top}, qr{^x-accel-buffering: no}mi, 'no buffering on the way';
+    like ${*$s}{top}, qr{^cache-control: no-cache}mi, 'no cache';
+    ok wait_until(2, sub { length ${*$s}{text} || Serve::more($s, \${*$s}{text}, 1) }), 'bytes at once';
+    like ${*$s}{text}, qr/^: /, '… a comment first';
+    my $hello = frame($s);
+    is $hello->{type}, 'connected', 'connected';
+    $first_id = $hello->{id};
+    is $hello->{cursor}, $first_id, '… with the cursor as its id';
+    my $id = folder($server, 'A', %auth);
+    my $made = frame($s);
+    is $made->{type}, 'folder.created', 'an event';
+    is $made->{data}{id}, $id, '… names the folder';
+    is $made->{id}, $made->{cursor}, '… and has its cursor as id';
+    like $made->{timestamp}, qr/^\d{4}-.*Z$/, '… and a time in UTC';
+    $second_id = $made->{id};
+    is frame($s, 3), undef, 'nothing else';
+    cmp_ok ${*$s}{comments} // 0, '>=', 2, 'comments meanwhile';
+};
+
+subtest 'replay after Last-Event-ID' => sub {
+    folder($server, 'B', %auth);
+    my $s = stream($server, \%auth, 'Last-Event-ID' => $first_id);
+    is frame($s)->{type}, 'connected', 'connected';
+    is_deeply [map { frame($s)->{data}{name} } 1 .. 2], ['A', 'B'], 'what was missed, in order';
+    folder($server, 'C', %auth);
+    is frame($s)->{data}{name}, 'C', 'then live';
+    $s = stream($server, \%auth, 'Last-Event-ID' => $second_id);
+    frame($s);
+    is_deeply [map { frame($s)->{data}{name} } 1 .. 2], ['B', 'C'], 'from a later one less';
+    is frame($s, 0.3), undef, 'nothing twice';
+    for my $id ('nonsense', 'otherdatabase-1', ($first_id =~ s/-\d+$/-999/r), ($first_id =~ s/-\d+$/--1/r)) {
+        $s = stream($server, \%auth, 'Last-Event-ID' => $id);
+        is frame($s)->{type}, 'connected', "connected after $id";
+        my $r = frame($s);
+        is $r->{type}, 'resync', '… then resync';
+        is $r->{cursor}, $server->call('GET', '/api/files/changes', undef, %auth)->{json}{cursor}, '… with the present cursor';
+    }
+};
+
+subtest 'a row of the past is gone' => sub {
+    $stack->sql(q{DELETE FROM changes WHERE seq = 1});
+    my $s = stream($server, \%auth, 'Last-Event-ID' => $first_id);
+    frame($s);
+    is frame($s)->{type}, 'resync', 'resync instead of a gap';
+    my $r = $server->call('GET', "/api/files/changes?cursor=$first_id", undef, %auth)->{json};
+    ok $r->{resync}, 'the feed says so too';
+};
+
+subtest 'the change feed' => sub {
+    my $feed = sub { $server->call('GET', '/api/files/changes' . ($_[0] ? "?cursor=$_[0]" : ''), undef, %auth)->{json} };
+    my $start = $feed->();
+    is_deeply [@$start{qw(folders resync hasMore)}], [[], JSON::PP::false, JSON::PP::false], 'without a cursor: the present one';
+    my $a = folder($server, 'Feed', %auth);
+    $server->call('POST', '/api/files/folder', { name => 'Below', parentId => $a }, %auth);
+    my $r = $feed->($start->{cursor});
+    is_deeply $r->{folders}, [undef, $a], 'the top level and the folder, in commit order';
+    is_deeply $feed->($r->{cursor})->{folders}, [], 'nothing after it';
+    ok $feed->($_)->{resync}, "resync for $_" for 'x', 'x-1', $r->{cursor} =~ s/-\d+$/-100000/r;
+};
+
+subtest 'at most 20 streams a login' => sub {
+    $server->call('POST', '/api/user/sub-users', { email => 'user-1@load.test', password => 'load-test-password', permissions => [] }, %auth);
+    my %sub = $server->auth($server->token('user-1@load.test'));
+    my @s = map { stream($server, \%sub) } 1 .. 20;
+    is scalar(grep { ${*$_}{status} == 200 } @s), 20, '20 are open';
+    my $r = $server->call('GET', '/api/files/events', undef, %sub);
+    is $r->{status}, 429, 'the 21st is refused';
+    like $r->{json}{error}, qr/Too many active connections/, '… with its sentence in error';
+    is ${* { stream($server, \%auth) }}{status}, 200, 'the owner has its own 20';
+    folder($server, 'Seen', %auth);
+    my $seen = grep { my $s = $_; my $f; do { $f = frame($s) } while ($f && $f->{type} eq 'connected'); ($f // {})->{type} eq 'folder.created' } @s;
+    is $seen, 20, 'all hear of a change by the owner';
+    close shift @s;
+    ok wait_until(2, sub { ${* { stream($server, \%sub) }}{status} == 200 }), 'a place is free again when one leaves';
+    close $_ for @s;
+};
+
+subtest 'leaving and being sent away' => sub {
+    my $before = $server->metric('drive_streams');
+    my @s = map { stream($server, \%auth) } 1 .. 5;
+    is $server->metric('drive_streams'), $before + 5, 'counted';
+    close shift @s;
+    ok wait_until(2, sub { $server->metric('drive_streams') == $before + 4 }), 'a client that leaves is noticed without an event';
+    my $other = $server->token('owner@load.test');
+    my $s = stream($server, { $server->auth($other) });
+    frame($s);
+    $server->call('POST', '/api/logout', undef, $server->auth($other));
+    is frame($s, 3), undef, 'no frame after a logout';
+    is Serve::more($s, \my $rest, 1), 0, '… the stream has ended';
+    ok frame($_) && ${*$_}{status} == 200, 'the others go on' for @s;
+};
+
+subtest 'events cross processes' => sub {
+    my $second = Serve->new($stack);
+    my $s = stream($second, \%auth);
+    frame($s);
+    my $id = folder($server, 'Across', %auth);
+    is frame($s)->{data}{id}, $id, 'made by one, told by the other';
+};
+
+subtest 'a client that does not read' => sub {
+    my $s = $server->connect;
+    setsockopt $s, Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096;
+    print {$s} head('GET /api/files/events', %auth);
+    $s->flush;
+    ok wait_until(5, sub { $server->metric('drive_streams') }), 'it has a stream';
+    my $streams = $server->metric('drive_streams');
+    my ($account) = $stack->sql(q{SELECT id FROM users WHERE email = 'owner@load.test'});
+    my $redis = redis();
+    my $pad = 'x' x 8000;
+    my $sent = 0;
+    while ($sent++ < 4000) {
+        redis_do($redis, 'PUBLISH', "drive:events:$account", "999999 data: $pad\n\n");
+        last if $sent % 50 == 0 && $server->metric('drive_streams') < $streams;
+    }
+    cmp_ok $sent, '<', 4000, "dropped after about $sent frames of 8 kB";
+    cmp_ok resident_kib($server->pid), '<', 100_000, 'the server did not keep them';
+};
+
+subtest 'what a stream costs' => sub {
+    my $n = $ENV{STREAMS} // 2000;
+    my $big = Serve->new($stack, '--stream-limit', 0, '--keepalive', '30s');
+    my ($account) = $stack->sql(q{SELECT id FROM users WHERE email = 'owner@load.test'});
+    my ($listen) = stream($big, \%auth);
+    frame($listen);
+    my $redis = redis();
+    my $push = sub {
+        my $cpu = cpu_ms($big->pid);
+        for my $i (1 .. 4000) { redis_do($redis, 'PUBLISH', "drive:events:$account", "999999 id: x-$i\ndata: {\"type\":\"file.updated\"}\n\n") }
+        frame($listen) for 1 .. 4000;
+        return (cpu_ms($big->pid) - $cpu) / 4;
+    };
+    $push->();
+    my $few = $push->();
+    my $rss = resident_kib($big->pid);
+    $big->call('POST', '/api/user/signup-toggle', { enabled => JSON::PP::true }, %auth);
+    my %other = $big->auth($big->token('owner-2@load.test'));
+    my @idle;
+    for (1 .. $n) {
+        push @idle, stream($big, \%other);
+    }
+    ok wait_until(60, sub { $big->metric('drive_streams') == $n + 1 }), "$n idle streams";
+    my $each = (resident_kib($big->pid) - $rss) / $n;
+    my $many = $push->();
+    note sprintf '%.2f KiB a stream; %.1f us a push beside none, %.1f us beside %d', $each, $few, $many, $n;
+    cmp_ok $each, '<', 1.5, 'about a KiB each at most' if !($ENV{ASAN} || sim_path() =~ /asan/);
+    cmp_ok $many, '<', 2 * $few + 20, 'a push costs the same';
+};
+
+subtest 'Redis goes away and comes back' => sub {
+    my $s = stream($server, \%auth);
+    frame($s);
+    is $stack->stack('stop', 'redis')->{status}, 0, 'Redis is down';
+    is $server->call('GET', '/api/files/stats', undef, %auth)->{status}, 200, 'requests are answered';
+    folder($server, 'Unheard', %auth);
+    is $stack->stack('start', 'redis')->{status}, 0, 'Redis is back';
+    is ((frame($s, 10) // {})->{type}, 'resync', 'the stream stayed and is told to list again');
+    ok wait_until(10, sub { $server->metric('drive_redis_up') }), 'publishing works again';
+    my $id = folder($server, 'Heard', %auth);
+    my $f;
+    do { $f = frame($s, 5) } while ($f && $f->{type} eq 'resync');
+    is $f->{data}{id}, $id, 'events come again';
+};
+
+# Redis by hand: one command, its answer dropped.
+sub redis {
+    my ($host, $port) = $stack->env->{REDIS_URL} =~ m{redis://(?:[^@]*@)?([^:/]+):(\d+)} or die;
+    return IO::Socket::INET->new(PeerAddr => $host, PeerPort => $port) // die "redis: $@";
+}
+
+sub redis_do {
+    my ($redis, @words) = @_;
+    print {$redis} '*' . @words . "\r\n", map { '$' . length($_) . "\r\n$_\r\n" } @words;
+    $redis->flush;
+    my $line = <$redis>;
+    die "redis: $line" if $line !~ /^:/;
+    return;
+}
+
+is $server->stop->{status}, 0, 'ends well with streams open';
+done_testing;
