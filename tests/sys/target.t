@@ -73,7 +73,7 @@ refused('a prefix that the server has not', 3, qr{/tma}, \@seed, env => { %{ $st
 my $r = $stack->sim([qw(seed 1 0.01)]);
 is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 refused('too few logins', 3, qr/sub-users/, [qw(run 100 2 6 2)], env => $stack->env);
-refused('more requests than the budgets allow', 3, qr/sub-users/, [qw(run 30 20 100 900)], env => $stack->env);
+refused('more requests than the budgets allow', 3, qr/sub-users/, [qw(run 20 5 20 900)], env => $stack->env);
 
 # The same server behind a prefix (a proxy strips it), with and without the trailing slash.
 SKIP: {
