@@ -1,0 +1,85 @@
+#!/usr/bin/env perl
+# The server's services go away and come back: requests get a sentence meanwhile, and nothing has to be started again.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Serve;
+use Sim;
+use Test::More;
+
+my $stack = Sim::Stack->new('--no-server');
+
+subtest 'what is not there at the start' => sub {
+    for my $case (
+        [2, qr/DATABASE_URL is not set: it takes postgresql:/, DATABASE_URL => ''],
+        [2, qr/REDIS_URL is not set/, REDIS_URL => ''],
+        [2, qr/JWT_SECRET is not set: it takes a long random string/, JWT_SECRET => ''],
+        [2, qr/FILE_ENCRYPTION_KEY is not set/, FILE_ENCRYPTION_KEY => ''],
+        [2, qr/PORT=http: it takes a port number/, PORT => 'http'],
+        [2, qr/LOG_LEVEL=loud: it takes error, warn, info or debug/, LOG_LEVEL => 'loud'],
+        [3, qr/Postgres \(DATABASE_URL\) cannot be used: .*refused/s, DATABASE_URL => 'postgresql://tma@127.0.0.1:9/tma'],
+        [3, qr/Redis \(REDIS_URL\) cannot be used: .*refused/s, REDIS_URL => 'redis://127.0.0.1:9/0'],
+        ) {
+        my ($status, $sentence, %env) = @$case;
+        my %keys = (JWT_SECRET => 'a secret that only tests know', FILE_ENCRYPTION_KEY => 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=');
+        my $r = $stack->sim([qw(serve), exists $env{PORT} ? () : qw(--port 0)], env => { %keys, %env });
+        is $r->{status}, $status, join ' ', %env;
+        like $r->{err}, $sentence, '… says which';
+        unlike $r->{err}, qr/only tests know/, '… without a secret';
+    }
+    my $one = Serve->new($stack);
+    my $r = $stack->sim(['serve', '--port', $one->port], env => { JWT_SECRET => 'x' x 20, FILE_ENCRYPTION_KEY => 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' });
+    is $r->{status}, 3, 'a port that is taken';
+    like $r->{err}, qr/cannot listen on 127\.0\.0\.1 port \d+: Address already in use/, '… is named';
+};
+
+subtest 'settings come from .env, the environment before it' => sub {
+    open my $fh, '>', "$stack->{dir}/.env" or die $!;
+    print {$fh} "# settings\nexport JWT_SECRET='a secret that only tests know'\nFILE_ENCRYPTION_KEY=\"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\"\nAPP_ENV=from the file\nPORT=1\n";
+    close $fh;
+    my $server = Serve->new($stack, { JWT_SECRET => '', FILE_ENCRYPTION_KEY => '', PORT => '' });
+    is $server->call('GET', '/health')->{json}{environment}, 'from the file', 'read';
+    undef $server;
+    $server = Serve->new($stack, { APP_ENV => 'from the environment' });
+    is $server->call('GET', '/health')->{json}{environment}, 'from the environment', 'overruled';
+    unlink "$stack->{dir}/.env";
+};
+
+my $server = Serve->new($stack);
+my $token = $server->token('owner@load.test');
+my %auth = $server->auth($token);
+my $stream = $server->connect;
+print {$stream} head('GET /api/files/events', %auth);
+$stream->flush;
+my $seen = '';
+ok wait_until(5, sub { Serve::more($stream, \$seen, 1); $seen =~ /"connected"/ }), 'a stream is open';
+
+subtest 'Postgres goes away and comes back' => sub {
+    is $stack->stack('stop', 'postgres')->{status}, 0, 'it is down';
+    my $r = $server->call('POST', '/api/files/folder', { name => 'No' }, %auth);
+    is $r->{status}, 503, 'a write is refused';
+    like $r->{json}{message}, qr/database cannot be reached/, '… with a sentence';
+    ok $r->{headers}{'retry-after'}, '… and when to come back';
+    is $server->call('POST', '/api/login', { email => 'owner@load.test', password => 'load-test-password' })->{status}, 503, 'so is signing in';
+    is $server->call('GET', '/health')->{status}, 200, 'the server lives';
+    is $stack->stack('start', 'postgres')->{status}, 0, 'it is back';
+    ok wait_until(10, sub { $server->call('POST', '/api/files/folder', { name => 'Yes' }, %auth)->{status} == 201 }), 'writes work again';
+    ok wait_until(5, sub { Serve::more($stream, \$seen, 1); $seen =~ /"folder.created".*"Yes"/ }), 'the stream stayed and hears of it';
+    is $server->metric('drive_server_errors_total'), 0, 'no server error was counted';
+};
+
+subtest 'Redis goes away and comes back' => sub {
+    is $stack->stack('stop', 'redis')->{status}, 0, 'it is down';
+    is $server->call('POST', '/api/files/folder', { name => 'Without' }, %auth)->{status}, 201, 'writes go on';
+    is $server->metric('drive_redis_up'), 0, 'the metrics tell';
+    is $stack->stack('start', 'redis')->{status}, 0, 'it is back';
+    ok wait_until(10, sub { Serve::more($stream, \$seen, 1); $seen =~ /"resync"/ }), 'streams are told to list again';
+    my $r;
+    ok wait_until(10, sub { $r = $server->call('GET', '/api/files/stats', undef, %auth); exists $r->{headers}{'ratelimit-remaining'} }), 'budgets are counted again';
+};
+
+my $end = $server->stop;
+is $end->{status}, 0, 'ends well';
+like $end->{err}, qr/budgets are not counted/, 'the log says that budgets were not counted';
+done_testing;
