@@ -6,20 +6,57 @@
 #include "net/coro.h"
 #include "store/pg.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define BEAT_US (3 * US_PER_S)
 
 struct presence {
-    char id[17], host[256];
+    char id[17];
+    char host[128]; /* this run of this machine, and the space that process numbers belong to */
+    int64_t pid, born;
     struct done wake; /* the server stops */
     struct group beater;
 };
+
+/* When a process was born, in clock ticks since the machine started. False when it is not there; one that has ended and
+ * that nobody has taken notice of counts as gone. */
+static bool process_born(int64_t pid, int64_t *born)
+{
+    char path[64], text[1024], state = 'X';
+    long long ticks = 0;
+    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return false;
+    size_t n = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    const char *p = strrchr(text, ')'); /* the program's name may hold anything */
+    bool ok = p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
+                          &state, &ticks) == 2;
+    *born = ticks;
+    return ok && state != 'Z' && state != 'X';
+}
+
+static void know_this_machine(struct presence *p)
+{
+    char boot[64] = "", space[48] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f) {
+        if (!fgets(boot, sizeof(boot), f))
+            boot[0] = '\0';
+        fclose(f);
+    }
+    boot[strcspn(boot, "\n")] = '\0';
+    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+    space[n > 0 ? n : 0] = '\0';
+    snprintf(p->host, sizeof(p->host), "%s %s", boot, space);
+    p->pid = getpid();
+    if (!process_born(p->pid, &p->born) || !boot[0] || !space[0])
+        snprintf(p->host, sizeof(p->host), "unknown %s", p->id); /* then silence alone tells */
+}
 
 const char *presence_id(const struct server *s)
 {
@@ -29,22 +66,21 @@ const char *presence_id(const struct server *s)
 /* Says that we live. The row may have been taken away by a server that thought us dead. */
 static MAY_YIELD enum err beat(struct server *s, struct errinfo *ei)
 {
-    static const char sql[] = "INSERT INTO servers (id, host, pid) VALUES ($1, $2, $3)"
+    static const char sql[] = "INSERT INTO servers (id, host, pid, born) VALUES ($1, $2, $3, $4)"
                               " ON CONFLICT (id) DO UPDATE SET seen_at = now()";
     const struct presence *p = s->presence;
-    char pid[24];
-    const char *params[] = {p->id, p->host, pid};
-    snprintf(pid, sizeof(pid), "%ld", (long)getpid());
-    return pg_run(s->pg, sql, 3, params, NULL, ei);
+    char pid[24], born[24];
+    const char *params[] = {p->id, p->host, pid, born};
+    snprintf(pid, sizeof(pid), "%lld", (long long)p->pid);
+    snprintf(born, sizeof(born), "%lld", (long long)p->born);
+    return pg_run(s->pg, sql, 4, params, NULL, ei);
 }
 
-/* A process of this machine that is not there any more; our own number under another id is an earlier life of it (in a
- * container every first process is number 1). */
-static bool gone(const struct presence *p, const char *host, int64_t pid)
+/* A process of this machine that is not there any more, or whose number another one has now. */
+static bool gone(const struct presence *p, const char *host, int64_t pid, int64_t born)
 {
-    if (strcmp(host, p->host) != 0)
-        return false;
-    return pid == getpid() || (kill((pid_t)pid, 0) < 0 && errno == ESRCH);
+    int64_t now = 0;
+    return strcmp(host, p->host) == 0 && (!process_born(pid, &now) || now != born);
 }
 
 static MAY_YIELD enum err bury_the_dead(struct server *s, struct errinfo *ei)
@@ -52,10 +88,10 @@ static MAY_YIELD enum err bury_the_dead(struct server *s, struct errinfo *ei)
     struct presence *p = s->presence;
     struct pg_result *res = NULL;
     enum err e =
-        pg_run(s->pg, "SELECT id, host, pid FROM servers WHERE id <> $1", 1, (const char *[]){p->id}, &res, ei);
+        pg_run(s->pg, "SELECT id, host, pid, born FROM servers WHERE id <> $1", 1, (const char *[]){p->id}, &res, ei);
     for (int i = 0; e == ERR_OK && i < pg_rows(res); i++) {
         const char *id = pg_str(res, i, 0);
-        if (!gone(p, pg_str(res, i, 1), pg_i64(res, i, 2)))
+        if (!gone(p, pg_str(res, i, 1), pg_i64(res, i, 2), pg_i64(res, i, 3)))
             continue;
         LOGI("server", "process %s on this machine ended without a word; its work is taken over", pg_str(res, i, 2));
         e = pg_run(s->pg, "DELETE FROM servers WHERE id = $1", 1, &id, NULL, ei);
@@ -91,8 +127,7 @@ static enum err presence_start(struct server *s, struct errinfo *ei)
 {
     struct presence *p = s->presence = mem_zalloc(sizeof(*p));
     digest_random_id(p->id, sizeof(p->id) - 1);
-    if (gethostname(p->host, sizeof(p->host) - 1) < 0)
-        return err_sys(ei, ERR_ENV, "this machine's name cannot be read");
+    know_this_machine(p);
     enum err e = bury_the_dead(s, ei);
     if (e == ERR_OK)
         e = beat(s, ei);

@@ -159,7 +159,8 @@ CREATE TABLE changes (
 CREATE TABLE servers (
     id      text PRIMARY KEY,
     host    text NOT NULL,
-    pid     integer NOT NULL,
+    pid     bigint NOT NULL,
+    born    bigint NOT NULL,
     seen_at timestamptz NOT NULL DEFAULT now()
 );
 
