@@ -99,11 +99,17 @@ $(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
+# The store layer's tests need a stack: tests/sys/store.t starts one for this program.
+export LIVE_STORE := $(abspath $(OBJ)/tests/live_store)
+$(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
+
 unit: $(UNIT)
 	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) --exec '' $(UNIT)
 comp: $(OBJ)/sim.bin
 	@$(PROVE) $(sort $(wildcard tests/comp/*.t))
-sys: $(OBJ)/sim.bin
+sys: $(OBJ)/sim.bin $(LIVE_STORE)
 	@$(PROVE) $(sort $(wildcard tests/sys/*.t))
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.

@@ -13,7 +13,7 @@ struct stack_options {
 
 static const struct opt_pos positions[] = {
     {"action", OPT_STR, offsetof(struct stack_options, action), 0, 0, false,
-     "up, down, status, logs; of one part: start, stop, kill, restart"},
+     "up, down, status, logs; of one part: start, stop, kill, restart, pause, resume"},
     {"part", OPT_STR, offsetof(struct stack_options, part), 0, 0, true, "postgres, redis, store or server"},
     {0},
 };
@@ -78,6 +78,16 @@ MAY_YIELD static enum err kill_part(struct request *r, struct errinfo *ei)
     return stack_part_kill(r->stack, r->opt->part, ei);
 }
 
+MAY_YIELD static enum err pause_part(struct request *r, struct errinfo *ei)
+{
+    return stack_part_pause(r->stack, r->opt->part, true, ei);
+}
+
+MAY_YIELD static enum err resume(struct request *r, struct errinfo *ei)
+{
+    return stack_part_pause(r->stack, r->opt->part, false, ei);
+}
+
 MAY_YIELD static enum err restart(struct request *r, struct errinfo *ei)
 {
     enum err err = stack_part_stop(r->stack, r->opt->part, ei);
@@ -91,9 +101,17 @@ static const struct action {
     bool change; /* takes the stack's lock */
     MAY_YIELD enum err (*run)(struct request *r, struct errinfo *ei);
 } actions[] = {
-    {"up", PART_NONE, true, up},          {"down", PART_NONE, true, down},       {"status", PART_NONE, false, status},
-    {"logs", PART_MAY, false, logs},      {"start", PART_MUST, true, start},     {"stop", PART_MUST, true, stop},
-    {"kill", PART_MUST, true, kill_part}, {"restart", PART_MUST, true, restart}, {0},
+    {"up", PART_NONE, true, up},
+    {"down", PART_NONE, true, down},
+    {"status", PART_NONE, false, status},
+    {"logs", PART_MAY, false, logs},
+    {"start", PART_MUST, true, start},
+    {"stop", PART_MUST, true, stop},
+    {"kill", PART_MUST, true, kill_part},
+    {"restart", PART_MUST, true, restart},
+    {"pause", PART_MUST, true, pause_part},
+    {"resume", PART_MUST, true, resume},
+    {0},
 };
 
 static enum err find_action(const struct stack_options *o, const struct action **out, struct errinfo *ei)
@@ -108,7 +126,9 @@ static enum err find_action(const struct stack_options *o, const struct action *
         *out = a;
         return ERR_OK;
     }
-    return err_set(ei, ERR_USAGE, "stack: unknown action '%s': up, down, status, logs, start, stop, kill or restart",
+    return err_set(ei, ERR_USAGE,
+                   "stack: unknown action '%s': up, down, status, logs, start, stop, kill, restart, "
+                   "pause or resume",
                    o->action);
 }
 
@@ -148,7 +168,7 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 const struct command cmd_stack = {
     .name = "stack",
     .summary = "start and stop a throwaway Postgres, Redis, S3 store and reference server",
-    .usage = "sim stack up|down|status|logs [PART] | start|stop|kill|restart PART",
+    .usage = "sim stack up|down|status|logs [PART] | start|stop|kill|restart|pause|resume PART",
     .examples = "eval \"$(sim stack up)\"\n"
                 "sim stack status\n"
                 "sim stack logs server --lines 200\n"

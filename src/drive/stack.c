@@ -202,6 +202,18 @@ enum err stack_part_stop(struct stack *s, const char *part, struct errinfo *ei)
     return end_part(s, part, "stop", 0, ei);
 }
 
+enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct errinfo *ei)
+{
+    struct part *p = NULL;
+    enum err err = find_part(s, part, &p, ei);
+    if (err)
+        return err;
+    if (s->kind == KIND_DOCKER)
+        return stack_docker_part(s, pause ? "pause" : "unpause", p, ei);
+    return part_alive(p) ? part_signal(p, pause ? SIGSTOP : SIGCONT, ei)
+                         : err_set(ei, ERR_ENV, "%s is down", p->ops->name);
+}
+
 enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei)
 {
     struct part *p = NULL;

@@ -37,6 +37,8 @@ MAY_YIELD enum err stack_down(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_part_kill(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_part_stop(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
+/* Stops all its processes where they stand, as a hung machine does, or lets them go on. */
+MAY_YIELD enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct errinfo *ei) WARN_UNUSED;
 /* From a signal: ends a running stack_up or start early, with ERR_INTERRUPTED. */
 void stack_cancel(struct stack *s);
 

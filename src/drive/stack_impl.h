@@ -22,6 +22,7 @@ struct part_ops {
     const char *name;
     int port;                      /* of the source document; the next free one when it is taken */
     int stop_signal, stop_grace_s; /* an orderly end */
+    int down_signal;               /* an end whose data nobody wants; 0: stop_signal */
     bool own_account;              /* refuses to run as root */
     /* Once a stack, may be repeated: whatever must be there before it can start. May be NULL. */
     MAY_YIELD enum err (*prepare)(struct part *p, struct errinfo *ei);
@@ -30,7 +31,7 @@ struct part_ops {
     MAY_YIELD enum err (*answers)(struct part *p, struct errinfo *ei);
     /* Once it answers, may be repeated. May be NULL. */
     MAY_YIELD enum err (*setup)(struct part *p, struct errinfo *ei);
-    void (*removed)(struct part *p); /* after its processes are gone, before its folder goes. May be NULL */
+    void (*ended)(struct part *p); /* all its processes are gone: clears what they left behind. May be NULL */
 };
 struct part {
     const struct part_ops *ops;
@@ -93,6 +94,7 @@ MAY_YIELD enum err part_tool(struct part *p, const char *const *argv, const char
                              int64_t limit_us, struct errinfo *ei) WARN_UNUSED;
 /* The first free port on loopback from this one on that no other part has. */
 enum err stack_choose_port(struct part *p, int from, struct errinfo *ei) WARN_UNUSED;
+enum err part_signal(const struct part *p, int signo, struct errinfo *ei) WARN_UNUSED; /* to all its processes */
 bool part_port_open(const struct part *p); /* something accepts connections there */
 void stack_say(struct stack *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Appends the last lines of a file, escaped. */

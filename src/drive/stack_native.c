@@ -113,8 +113,23 @@ enum err part_end(struct part *p, int signo, int64_t grace_us, struct errinfo *e
     while (!err && (n = part_processes(p, found, MAX_FOUND)) > 0)
         err = proc_end(p->stack->loop, found, n, SIGKILL, KILL_WAIT_US, ei);
     mem_free(found);
-    if (!err)
+    if (!err) {
         p->proc = (struct proc){0};
+        if (p->ops->ended)
+            p->ops->ended(p);
+    }
+    return err;
+}
+
+enum err part_signal(const struct part *p, int signo, struct errinfo *ei)
+{
+    enum err err = ERR_OK;
+    struct proc *found = mem_alloc(MAX_FOUND * sizeof *found);
+    size_t n = part_processes(p, found, MAX_FOUND);
+    for (size_t i = 0; i < n && !err; i++)
+        if (kill(found[i].pid, signo) < 0 && errno != ESRCH)
+            err = err_sys(ei, ERR_ENV, "cannot signal process %d", (int)found[i].pid);
+    mem_free(found);
     return err;
 }
 
@@ -333,9 +348,8 @@ static void end_task(void *arg)
 {
     struct ending *e = arg;
     struct part *p = e->part;
-    e->err = part_end(p, p->ops->stop_signal, p->ops->stop_grace_s * US_PER_S, &e->ei);
-    if (!e->err && p->ops->removed)
-        p->ops->removed(p);
+    int signo = p->ops->down_signal ? p->ops->down_signal : p->ops->stop_signal;
+    e->err = part_end(p, signo, p->ops->stop_grace_s * US_PER_S, &e->ei);
     if (!e->err)
         e->err = stack_remove_tree(p->folder, &e->ei);
 }

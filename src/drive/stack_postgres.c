@@ -201,9 +201,9 @@ static bool segment_line(const char *line, int64_t *key, int64_t *id)
     return sv_split(&rest, ' ', &word) && sv_to_i64(word, key) && sv_to_i64(sv_trim(rest), id);
 }
 
-/* A killed Postgres leaves its System V segment (the interlock of its data folder) in the kernel; its number stands in
- * line 7 of postmaster.pid. */
-static void removed(struct part *p)
+/* A killed Postgres leaves postmaster.pid, and the System V segment that its line 7 names in the kernel. The next one
+ * would look there for a living postmaster and be held up by a dead one that nobody has reaped. */
+static void ended(struct part *p)
 {
     char path[512], line[256];
     int64_t key = 0, id = -1;
@@ -218,6 +218,7 @@ static void removed(struct part *p)
     struct shmid_ds ds;
     if (id >= 0 && shmctl((int)id, IPC_STAT, &ds) == 0 && ds.shm_perm.__key == (key_t)key && ds.shm_nattch == 0)
         shmctl((int)id, IPC_RMID, NULL);
+    unlink(path);
 }
 
 const struct part_ops stack_postgres = {
@@ -225,10 +226,11 @@ const struct part_ops stack_postgres = {
     .port = 55433,
     .stop_signal = SIGINT, /* "fast": ends sessions instead of waiting for them */
     .stop_grace_s = 10,
+    .down_signal = SIGQUIT, /* "immediate": no checkpoint of what is thrown away */
     .own_account = true,
     .prepare = prepare,
     .command = command,
     .answers = answers,
     .setup = setup,
-    .removed = removed,
+    .ended = ended,
 };

@@ -19,6 +19,7 @@
 
 #define CONNECT_TIMEOUT_MS 5000
 #define SILENT_US          (10 * US_PER_S) /* a failure that took this long was libs3's 15 s limit */
+#define QUIET_US           (2 * US_PER_S)  /* then one call tries again: those that queued meanwhile need not */
 #define SLOW_SOURCE_US     (5 * US_PER_S)
 #define REPLAY_MAX         (64 * 1024) /* libcurl's upload buffer: what it may have read before a stale connection shows */
 
@@ -91,7 +92,7 @@ static bool gate_enter(struct job *j, bool *alone)
 {
     struct blob *b = j->b;
     pthread_mutex_lock(&b->lock);
-    bool refused = b->silent && b->trying;
+    bool refused = b->silent && (b->trying || mono_before(mono_now(), b->quiet_until));
     bool proven = b->proven;
     *alone = b->silent && !refused;
     if (*alone)
@@ -111,8 +112,10 @@ static void gate_leave(struct blob *b, bool alone, bool answered, bool silent)
         b->trying = false;
     if (answered)
         b->silent = false;
-    else if (silent)
+    if (silent) {
         b->silent = true;
+        b->quiet_until = mono_add(mono_now(), QUIET_US);
+    }
     b->proven = answered;
     pthread_mutex_unlock(&b->lock);
 }

@@ -20,8 +20,9 @@ struct blob {
     enum multi_delete multi;
     pthread_mutex_t lock; /* of what follows: worker threads share it */
     bool proven;          /* the last call got an answer */
-    bool silent;          /* the last call did not: one at a time tries */
+    bool silent;          /* the last call did not: one at a time tries, not before quiet_until */
     bool trying;
+    struct mono quiet_until;
 };
 bool blob_key_valid(const char *key);
 #endif

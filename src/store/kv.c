@@ -56,8 +56,10 @@ static void reply_copy(struct kv_reply *to, const redisReply *from)
         for (size_t i = 0; i < from->elements; i++) /* hiredis bounds the nesting at 7 */
             reply_copy(&to->items[i], from->element[i]);
     } else if (from->str) {
-        to->s = mem_strndup(from->str, from->len);
-        to->n = from->len;
+        to->n = from->len; /* binary: mem_strndup would stop at a NUL */
+        to->s = mem_alloc(to->n + 1);
+        memcpy(to->s, from->str, to->n);
+        to->s[to->n] = '\0';
     }
 }
 
