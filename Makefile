@@ -14,10 +14,13 @@ OPT_debug   := -O0 -g3
 OPT_asan    := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread
 OPT_cov     := -O0 -g --coverage
-OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined
+OPT_fuzz    := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 ifeq ($(V),fuzz)
 CC     := clang
 endif
+# One short line a file; VERBOSE=1 shows the commands, make -s nothing.
+SILENT   := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+say       = $(if $(VERBOSE),,@$(if $(SILENT),,printf '  %s\n' '$(1)';))
 VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 
 CPPFLAGS := -Isrc -I. -D_GNU_SOURCE -I/usr/include/postgresql -I/usr/include/libxml2
@@ -49,7 +52,7 @@ else
 $(BUILD)/sim: $(OBJ)/sim.bin
 endif
 $(OBJ)/sim.bin: $(OBJ)/sim/main.o $(ARCHIVES) $(OBJ)/flags
-	$(CC) $(LDFLAGS) -o $@ $(OBJ)/sim/main.o $(LINK)
+	$(call say,LINK $@)$(CC) $(LDFLAGS) -o $@ $(OBJ)/sim/main.o $(LINK)
 
 define archive_rule
 $(OBJ)/lib$(1).a: $(call obj_of,$(1)) $(OBJ)/flags
@@ -60,10 +63,10 @@ $(foreach l,$(LAYERS),$(eval $(call archive_rule,$(l))))
 
 $(OBJ)/%.o: %.c $(OBJ)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC $<)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(OBJ)/%.o: %.S $(OBJ)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC $<)$(CC) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 $(OBJ)/embed_%.S: FORCE
 	@mkdir -p $(@D)
@@ -75,7 +78,7 @@ $(OBJ)/embed_%.S: FORCE
 .PRECIOUS: $(OBJ)/embed_%.S
 .SECONDEXPANSION:
 $(OBJ)/embed_%.o: $(OBJ)/embed_%.S $$(EMBED_$$*)
-	$(CC) -c -o $@ $<
+	$(call say,CC $<)$(CC) -c -o $@ $<
 
 # The version stands in one object only, so that a commit does not rebuild the rest.
 $(OBJ)/version: FORCE
@@ -97,7 +100,7 @@ export DRIVESIM_ROOT := $(CURDIR)
 
 $(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
+	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
 # The store layer's tests need a stack: tests/sys/store.t starts one for this program.
 export LIVE_STORE := $(abspath $(OBJ)/tests/live_store)
@@ -118,7 +121,7 @@ FUZZ_SECONDS ?= 30
 FUZZ_MAIN    := $(if $(filter fuzz,$(V)),-fsanitize=fuzzer,tests/fuzz/replay.c)
 $(OBJ)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(LINK)
+	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(LINK)
 
 replay: $(FUZZ)
 	@$(PROVE) --exec '' $(FUZZ)
@@ -132,7 +135,7 @@ fuzz:
 # The engine beside wrk, ab and hey on one local nginx. On a machine with other work to do, believe the ratios only.
 $(OBJ)/bench/%: tests/bench/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK)
+	$(call say,CC $<)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK)
 bench: $(OBJ)/bench/engine
 	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine)
 

@@ -46,7 +46,7 @@ static enum err append_chunks(struct buf *body, struct sv rest)
     struct sv line;
     size_t size;
     enum err err = ERR_OK;
-    while (err == ERR_OK && sv_split(&rest, '\n', &line) && chunk_size(line, &size) && size > 0) {
+    while (err == ERR_OK && sv_split(&rest, '\n', &line) && rest.p && chunk_size(line, &size) && size > 0) {
         size_t have = size < rest.n ? size : rest.n;
         err = buf_append(body, rest.p, have);
         size_t skip = have + 2 < rest.n ? have + 2 : rest.n;
