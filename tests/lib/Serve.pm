@@ -108,6 +108,7 @@ sub head {
 # Reads at least one more byte; false at the end, on a reset, or after $timeout seconds.
 sub more {
     my ($s, $buf, $timeout) = @_;
+    $$buf //= '';
     my $bits = '';
     vec($bits, fileno $s, 1) = 1;
     return 0 if !select $bits, undef, undef, $timeout;

@@ -1,12 +1,7 @@
 /* Request heads: what is taken, what is refused and how, the same at every split of the bytes. */
-#include "base/mem.h"
 #include "server/head.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "unit.h"
 #include <string.h>
-/* cmocka last: it needs the headers above */
-#include <cmocka.h>
 
 static const struct {
     const char *text;

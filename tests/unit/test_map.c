@@ -1,11 +1,6 @@
 /* The string map: many keys, replacing, removing, and removing while walking. */
 #include "base/map.h"
-#include "base/mem.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-/* cmocka last: it needs the headers above */
-#include <cmocka.h>
+#include "unit.h"
 
 #define N 5000
 static int values[N];

@@ -1,12 +1,7 @@
 /* Multipart bodies: the same parts at every split of the bytes, the rule for names, and what is refused. */
-#include "base/mem.h"
 #include "server/multipart.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
+#include "unit.h"
 #include <string.h>
-/* cmocka last: it needs the headers above */
-#include <cmocka.h>
 
 #define CD "Content-Disposition: form-data; name="
 
