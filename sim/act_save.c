@@ -15,6 +15,7 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
     do
         api_lock(a->api, t->id, LOCK_TTL_S, NULL, lock, r);
     while (call_again(&c, r));
+    x->waited_us += c.waited_us;
     if (strcmp(r->code, API_CODE_ABSENT) == 0)
         return 0;
     if (action_is_404(r))
@@ -24,7 +25,7 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
         return 1;
     /* The lock's row tells a failure; a conflict is also one of the save that it was for. */
     if (r->outcome == OUT_CONFLICT) {
-        call_record(&c, OP_SAVE, r, x->due);
+        meter_record(&a->w->meter, OP_SAVE, r, mono_add(x->due, x->waited_us));
         sync_soon(a, t->at);
     }
     action_tally(a, r->outcome);
@@ -36,9 +37,7 @@ static MAY_YIELD void let_go(struct action *x, const struct picked *t, const str
     struct app *a = x->app;
     struct call c = CALL(a, CAUSE_ACTION);
     struct api_result r;
-    if (a->w->phase >= PHASE_CUT)
-        return; /* the server does not answer any more: the lock lapses by itself */
-    do
+    do /* also in the last second of a run that is cut: the lock would keep others waiting until it lapses */
         api_unlock(a->api, t->id, lock->id, &r);
     while (call_again(&c, &r));
     if (action_is_404(&r))

@@ -100,7 +100,7 @@ void action_finish(struct action *x, const struct call *c, enum drive_op op, str
         action_judge_missing(x, r, t);
     else if (t && (r->outcome == OUT_CONFLICT || r->outcome == OUT_UNKNOWN || r->outcome == OUT_TIMEOUT))
         sync_soon(a, t->at);
-    call_record(c, op, r, x->due);
+    call_record(c, op, r, mono_add(x->due, x->waited_us));
     action_tally(a, r->outcome);
 }
 
@@ -185,6 +185,8 @@ bool action_job(struct action *x, struct api_job *job, struct api_result *r)
         do
             api_job_poll(a->api, job, x->mem, &poll);
         while (call_again(&c, &poll));
+        x->waited_us += c.waited_us;
+        r->sent = mono_add(r->sent, c.waited_us);
         if (!job->failed)
             call_record(&c, OP_JOB, &poll, (struct mono){0});
         wait = wait * 3 / 2 < JOB_MOST_US ? wait * 3 / 2 : JOB_MOST_US;

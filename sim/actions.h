@@ -10,6 +10,7 @@ struct action {
     struct app *app;
     const struct planned *plan;
     struct mono due;
+    int64_t waited_us; /* for budgets, in earlier calls of the same action */
     struct arena *mem; /* freed with the action */
 };
 /* A file picked from the view, copied out of it. */

@@ -190,13 +190,18 @@ static struct mono action_due(const struct app *a)
     return mono_add(a->w->window, a->next.at_us);
 }
 
+static struct mono latest(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? b : a;
+}
+
 static void foreground(void *arg)
 {
     struct app *a = arg;
     struct worker *w = a->w;
     while (a->has_next && !worker_draining(w) && !mono_before(mono_now(), action_due(a))) {
         struct planned p = a->next;
-        struct mono due = action_due(a);
+        struct mono due = latest(action_due(a), a->waited_until);
         a->has_next = pace_next(&a->pace, &w->mix, &a->next);
         w->meter.actions.late += mono_diff(mono_now(), due) > LATE_US;
         app_take_session(a);

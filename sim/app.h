@@ -45,8 +45,9 @@ struct app {
     struct pace pace;
     struct planned next;
     bool has_next;
-    uint32_t made;   /* numbers the names it gives */
-    int32_t surplus; /* files it added less those it trashed: trashing evens it out */
+    struct mono waited_until; /* when an action last got its budget: those behind it could not begin before */
+    uint32_t made;            /* numbers the names it gives */
+    int32_t surplus;          /* files it added less those it trashed: trashing evens it out */
     char own_folders[APP_OWN_FOLDERS][DRIVE_ID_MAX + 1]; /* folders it made and may trash; "": none */
 };
 

@@ -15,6 +15,8 @@ static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r
     int64_t waited = mono_diff(mono_now(), from);
     w->meter.interval.waited_us += waited;
     c->waited_us += waited;
+    if (c->cause == CAUSE_ACTION)
+        c->app->waited_until = mono_now();
     return again;
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #define STALL_US   (5 * US_PER_S)
+#define CUT_US     US_PER_S
 #define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
 
 static struct mono earlier(struct mono a, struct mono b)
@@ -136,10 +137,10 @@ static MAY_YIELD void drain(struct phases *c)
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_stop(&w->apps[i]);
     wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
-    if (w->lanes > 0) {
-        worker_set_phase(w, PHASE_CUT);
+    worker_set_phase(w, PHASE_CUT);
+    while (w->lanes > 0) { /* what is cut may have a lock to let go: it gets a moment for that */
         httpc_cancel(w->ctx->http, NULL);
-        wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT + 1);
+        wait_for_lanes(c, mono_add(mono_now(), CUT_US), PHASE_CUT + 1);
     }
     note_unlisted(w);
 }
