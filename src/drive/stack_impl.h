@@ -92,13 +92,16 @@ bool part_alive(const struct part *p);
 /* A tool of a part (initdb, npm), its output in the part's log. ERR_ENV when it fails. */
 MAY_YIELD enum err part_tool(struct part *p, const char *const *argv, const char *cwd, const struct account *as,
                              int64_t limit_us, struct errinfo *ei) WARN_UNUSED;
-/* The first free port on loopback from this one on that no other part has. */
-enum err stack_choose_port(struct part *p, int from, struct errinfo *ei) WARN_UNUSED;
 enum err part_signal(const struct part *p, int signo, struct errinfo *ei) WARN_UNUSED; /* to all its processes */
-bool part_port_open(const struct part *p); /* something accepts connections there */
 void stack_say(struct stack *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Appends the last lines of a file, escaped. */
 void stack_tail(FILE *out, const char *path, int64_t lines);
+/* stack_ports.c */
+/* Claims the first port on loopback, from this one on, that is free and no other stack's. */
+enum err stack_choose_port(struct part *p, int from, struct errinfo *ei) WARN_UNUSED;
+void stack_release_port(struct part *p);
+bool stack_port_free(int port);
+bool part_port_open(const struct part *p); /* something accepts connections there */
 /* stack_docker.c */
 MAY_YIELD bool stack_docker_answers(struct stack *s);
 const char *stack_docker_file(struct stack *s); /* docker-compose.yml, NULL when there is none */

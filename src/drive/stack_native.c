@@ -5,19 +5,17 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "drive/stack_impl.h"
-#include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PORT_TRIES     50
 #define READY_LIMIT_US (120 * US_PER_S)
+#define PORT_LIMIT_US  (15 * US_PER_S)
 #define LOOK_EVERY_US  (20 * US_PER_MS)
 #define KILL_WAIT_US   (10 * US_PER_S)
 #define MAX_FOUND      512
@@ -33,55 +31,6 @@ void stack_say(struct stack *s, const char *fmt, ...)
     va_end(ap);
     fputc('\n', s->conf.progress);
     fflush(s->conf.progress);
-}
-
-/* ---- ports ---- */
-
-static struct sockaddr_in loopback(int port)
-{
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-}
-
-static bool port_free(int port)
-{
-    struct sockaddr_in a = loopback(port);
-    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-              bind(fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 1) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-/* On loopback connect() does not wait: it succeeds or is refused. */
-bool part_port_open(const struct part *p)
-{
-    struct sockaddr_in a = loopback(p->port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-static bool taken_by_another_part(const struct part *p, int port)
-{
-    for (int i = 0; i < PART_COUNT; i++)
-        if (&p->stack->parts[i] != p && p->stack->parts[i].port == port)
-            return true;
-    return false;
-}
-
-enum err stack_choose_port(struct part *p, int from, struct errinfo *ei)
-{
-    for (int port = from; port < from + PORT_TRIES; port++) {
-        if (taken_by_another_part(p, port) || !port_free(port))
-            continue;
-        p->port = port;
-        return ERR_OK;
-    }
-    return err_set(ei, ERR_ENV, "no free port between %d and %d", from, from + PORT_TRIES - 1);
 }
 
 /* ---- processes ---- */
@@ -228,6 +177,28 @@ enum err part_account(const struct part *p, struct account *a, const struct acco
     return account_find(names, p->stack->conf.account ? 1 : ARRAY_LEN(names), a, ei);
 }
 
+/* An old port may be in use for a moment: a client's own end of some connection can have got its number. */
+MAY_YIELD static enum err await_port(struct part *p, struct errinfo *ei)
+{
+    struct mono deadline = mono_add(mono_now(), PORT_LIMIT_US);
+    while (!stack_port_free(p->port)) {
+        if (p->stack->cancelled)
+            return err_set(ei, ERR_INTERRUPTED, "interrupted");
+        if (!mono_before(mono_now(), deadline))
+            return err_set(ei, ERR_ENV, "its port %d is taken by another program", p->port);
+        coro_sleep_until(p->stack->loop, mono_add(mono_now(), LOOK_EVERY_US));
+    }
+    return ERR_OK;
+}
+
+static enum err next_port(struct part *p, struct errinfo *ei)
+{
+    int from = p->port ? p->port + 1 : p->ops->port;
+    if (p->port)
+        stack_release_port(p);
+    return stack_choose_port(p, from, ei);
+}
+
 MAY_YIELD static enum err part_start(struct part *p, struct errinfo *ei)
 {
     struct account a;
@@ -237,12 +208,12 @@ MAY_YIELD static enum err part_start(struct part *p, struct errinfo *ei)
     if (!err)
         err = part_end(p, SIGKILL, KILL_WAIT_US, ei); /* what a crash left */
     while (!err) {
-        if (!fixed && (err = stack_choose_port(p, p->port ? p->port + 1 : p->ops->port, ei)))
+        if (!fixed && (err = next_port(p, ei)))
             break;
-        if (fixed && !port_free(p->port))
-            return err_set(ei, ERR_ENV, "its port %d is taken by another program", p->port);
+        if (fixed && (err = await_port(p, ei)))
+            break;
         err = start_on_port(p, as, ei);
-        if (err != ERR_CLOSED || fixed || port_free(p->port))
+        if (err != ERR_CLOSED || fixed || stack_port_free(p->port))
             break;
         LOGD("stack", "%s: port %d was taken meanwhile", p->ops->name, p->port);
         err = ERR_OK;

@@ -209,6 +209,9 @@ enum err stack_remove_tree(const char *path, struct errinfo *ei)
 /* Only what the stack made: .sim itself goes when nothing else lies in it. */
 void stack_state_remove(struct stack *s)
 {
+    for (int i = 0; i < PART_COUNT; i++)
+        if (s->parts[i].port)
+            stack_release_port(&s->parts[i]);
     static const char *const names[] = {"logs", "env", "env.next", "stack.json.next", "stack.json", "lock"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *path = arena_printf(s->mem, "%s/%s", s->home, names[i]);
