@@ -23,6 +23,17 @@ static struct sv status_line_code(struct sv line)
     return space != NULL && line.n - (size_t)(space - line.p) >= 4 ? (struct sv){space + 1, 3} : (struct sv){"", 0};
 }
 
+enum { HEAD_ROOM = 512, BODY_ROOM = 64 << 10 };
+
+/* Room for all of a usual answer at once, instead of growing by doubling. */
+static void make_room(struct xfer *x)
+{
+    curl_off_t length = -1;
+    curl_easy_getinfo(x->handle->t.easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    if (length > 0 && x->req->sink == NULL)
+        (void)!buf_reserve(&x->resp->body, length < BODY_ROOM ? (size_t)length : BODY_ROOM);
+}
+
 static void head_complete(struct xfer *x)
 {
     long status = 0;
@@ -32,6 +43,7 @@ static void head_complete(struct xfer *x)
         return;
     x->head_done = true;
     x->cut = status >= 300;
+    make_room(x);
 }
 
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
@@ -39,8 +51,10 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
     struct xfer *x = ((struct transfer *)arg)->x;
     struct http_resp *r = x->resp;
     n *= size;
-    if (r->first_byte.us == 0)
+    if (r->first_byte.us == 0) {
         r->first_byte = mono_now();
+        (void)!buf_reserve(&r->headers, HEAD_ROOM);
+    }
     if (n >= 5 && memcmp(p, "HTTP/", 5) == 0 && status_line_code((struct sv){p, n}).n > 0) {
         buf_reset(&r->headers); /* an interim answer came before */
         buf_reset(&r->body);

@@ -28,6 +28,7 @@ struct multi {
 };
 
 struct xfer;
+struct header_set;
 struct transfer {
     CURL *easy;
     struct httpc *h;
@@ -51,7 +52,8 @@ struct sock {
 
 struct httpc {
     struct loop *loop;
-    char *cafile, *user_agent;
+    char *cafile;
+    struct header_set *default_headers; /* what a new peer begins with */
     bool insecure;
     unsigned peers_per_multi, next_alias_id;
     struct multi *multis; /* for requests */

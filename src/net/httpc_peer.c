@@ -140,14 +140,15 @@ bool httpc_target_ok(const char *path)
 
 /* ---- names ---- */
 
+/* Short: libcurl formats the name anew for each request. It is never looked up, being known to the multi for good. */
 void httpc_alias_init(struct alias *a, char kind, unsigned id, int port)
 {
-    snprintf(a->text, sizeof a->text, "::%c%u.invalid:%d", kind, id, port);
+    snprintf(a->text, sizeof a->text, "::%c%u:%d", kind, id, port);
     a->list.data = a->text;
     a->resolved = false;
 }
 
-/* "p17.invalid:3200:127.0.0.1,[::1]": kept for good in the name cache of the multi that first uses it. */
+/* "p17:3200:127.0.0.1,[::1]": kept for good in the name cache of the multi that first uses it. */
 struct curl_slist *httpc_alias_resolve(const struct alias *a, const struct origin *o, unsigned first)
 {
     struct buf line = BUF_INIT(2048);
@@ -230,9 +231,9 @@ static char *header_line(const char *name, const char *value)
     return buf_take(&line, NULL);
 }
 
-void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value)
+void httpc_headers_set(struct header_set **sp, const char *name, const char *value)
 {
-    struct header_set *old = p->headers;
+    struct header_set *old = *sp;
     unsigned old_n = old != NULL ? old->n : 0;
     struct header_set *s = mem_zalloc(sizeof *s + (old_n + 1) * sizeof s->nodes[0]);
     s->refs = 1;
@@ -246,8 +247,13 @@ void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value
         mem_free(line);
     for (unsigned i = 1; i < s->n; i++)
         s->nodes[i - 1].next = &s->nodes[i];
-    httpc_headers_release(&p->headers);
-    p->headers = s;
+    httpc_headers_release(sp);
+    *sp = s;
+}
+
+void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value)
+{
+    httpc_headers_set(&p->headers, name, value);
 }
 
 static bool replaced(const char *line, const char *const *own, size_t n_own)
@@ -295,6 +301,8 @@ enum err httpc_peer_new(struct httpc_peer **out, struct httpc *h, const char *ba
     struct origin *o = p->origin;
     p->first_addr = o->next_addr++ % o->n_addrs;
     httpc_alias_init(&p->alias, 'p', ++h->next_alias_id, o->url.port);
+    p->headers = h->default_headers;
+    p->headers->refs++;
     p->multi->peers++;
     p->multi->names++;
     p->at = &h->peers;

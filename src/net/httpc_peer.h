@@ -7,7 +7,7 @@
 
 /* A name that libcurl connects to instead of the host. */
 struct alias {
-    char text[40]; /* "::p17.invalid:3200" */
+    char text[40]; /* "::p17:3200" */
     struct curl_slist list;
     bool resolved; /* its multi knows the addresses */
 };
@@ -52,6 +52,7 @@ void httpc_alias_init(struct alias *a, char kind, unsigned id, int port);
 /* For CURLOPT_RESOLVE: a with the origin's addresses from first on; the caller frees it. */
 struct curl_slist *httpc_alias_resolve(const struct alias *a, const struct origin *o, unsigned first);
 void httpc_origin_free(struct origin **o);
+void httpc_headers_set(struct header_set **s, const char *name, const char *value); /* value NULL removes */
 void httpc_headers_release(struct header_set **s);
 /* Request headers first, then those of the peer that they do not replace. nodes has room for both. */
 struct curl_slist *httpc_header_list(const struct httpc_peer *p, const char *const *own, size_t n_own,

@@ -260,6 +260,7 @@ enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct 
     enum err err = httpc_request_valid(req, ei);
     if (err != ERR_OK)
         return err;
+    struct mono now = mono_now();
     struct xfer x = {
         .peer = p,
         .req = req,
@@ -269,8 +270,8 @@ enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct 
         .cancel.fn = on_cancel,
         .timer.fn = on_time,
         .expect_100 = req->expect_100,
-        .deadline = mono_add(mono_now(), timeout_of(req)),
-        .moved_at = mono_now(),
+        .deadline = mono_add(now, timeout_of(req)),
+        .moved_at = now,
     };
     link_running(&x);
     arm(&x);
