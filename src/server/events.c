@@ -365,18 +365,6 @@ static void on_tick(struct timer *t)
     }
 }
 
-static MAY_YIELD enum err start(struct server *s, struct errinfo *ei)
-{
-    struct hub *h = mem_zalloc(sizeof *h);
-    h->server = s;
-    h->accounts = map_new();
-    h->users = map_new();
-    h->tick.fn = on_tick;
-    s->hub = h;
-    loop_timer_set(s->loop, &h->tick, mono_add(mono_now(), tick_us(s)));
-    return kv_subscribe(s->kv, CHANNELS, on_message, on_up, s, ei);
-}
-
 static MAY_YIELD void stop(struct server *s)
 {
     struct hub *h = s->hub;
@@ -387,6 +375,21 @@ static MAY_YIELD void stop(struct server *s)
     map_free(&h->accounts);
     map_free(&h->users);
     mem_free(h);
+}
+
+static MAY_YIELD enum err start(struct server *s, struct errinfo *ei)
+{
+    struct hub *h = mem_zalloc(sizeof *h);
+    h->server = s;
+    h->accounts = map_new();
+    h->users = map_new();
+    h->tick.fn = on_tick;
+    s->hub = h;
+    loop_timer_set(s->loop, &h->tick, mono_add(mono_now(), tick_us(s)));
+    enum err err = kv_subscribe(s->kv, CHANNELS, on_message, on_up, s, ei);
+    if (err)
+        stop(s);
+    return err;
 }
 
 const struct server_part events_part = {"events", start, stop};

@@ -88,8 +88,10 @@ static MAY_YIELD enum err reach_services(struct server *s, struct errinfo *ei)
 enum err server_start(struct server *s, struct errinfo *ei)
 {
     enum err err = reach_services(s, ei);
-    for (; !err && parts[s->parts_started]; s->parts_started++)
+    while (!err && parts[s->parts_started]) {
         err = parts[s->parts_started]->start(s, ei);
+        s->parts_started += !err;
+    }
     if (!err)
         err = listener_new(&s->listener, s, s->conf->listen, (int)s->conf->port, s->max_conns, ei);
     return err;

@@ -66,7 +66,8 @@ struct server {
 };
 
 /* A part of the server with something to start and stop; rows of the table in server.c, started in its order and
- * stopped in the reverse. start may yield and fail: then the server does not come up. */
+ * stopped in the reverse. start may yield and fail: then the server does not come up, the
+ * part's own stop is not called and those before it are stopped. */
 struct server_part {
     const char *name;
     MAY_YIELD enum err (*start)(struct server *s, struct errinfo *ei);
