@@ -4,6 +4,7 @@
 #include "drive/cmd.h"
 #include "net/coro.h"
 #include "server/conf.h"
+#include <string.h>
 
 #define GRACE_US (10 * US_PER_S)
 
@@ -74,7 +75,9 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     if (!err)
         err = server_start(s, ei);
     if (!err) {
-        fprintf(ctx->out, "listening on http://%s:%d\n", conf->listen, server_port(s));
+        bool v6 = strchr(conf->listen, ':') != NULL;
+        fprintf(ctx->out, "listening on http://%s%s%s:%d\n", v6 ? "[" : "", conf->listen, v6 ? "]" : "",
+                server_port(s));
         fflush(ctx->out);
         done_wait(ctx->loop, &stop);
         LOGI("server", "stopping");

@@ -25,7 +25,7 @@ struct push *reply_stream(struct request *r, struct sv first, const struct push_
         reply_write(r, first.p, first.n) != ERR_OK)
         return NULL;
     reply_end(r, true);
-    if (x->gone)
+    if (x->gone || x->no_body)
         return NULL;
     x->pushed = true;
     c->push.ops = ops;

@@ -11,7 +11,7 @@ struct push_ops {
     void (*on_close)(void *arg); /* the last call: the client left, was too slow, or push_close was called */
 };
 /* Sends the headers and first (a comment, so that nothing on the way holds them back); the handler then returns and the
- * connection belongs to the stream. NULL when the client has left: on_close is not called then. */
+ * connection belongs to the stream. NULL when the client has left or asked by HEAD: on_close is not called then. */
 MAY_YIELD struct push *reply_stream(struct request *r, struct sv first, const struct push_ops *ops, void *arg);
 /* Waits until the client took the bytes, however many: only in the handler that opened the stream, before it returns.
  */

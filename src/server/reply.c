@@ -130,6 +130,9 @@ static bool begin(struct request *r, int status, const char *type, int64_t lengt
         must(buf_append_str(out, "Transfer-Encoding: chunked\r\n"));
     else if (length >= 0 && !bodyless)
         must(buf_appendf(out, "Content-Length: %lld\r\n", (long long)length));
+    struct sv id = req_header(r, "X-Request-ID"); /* given back, so that both sides' logs can be laid side by side */
+    if (id.p && id.n <= 128)
+        must(buf_appendf(out, "X-Request-ID: " SV_FMT "\r\n", SV_ARG(id)));
     if (r->rate.limit)
         must(buf_appendf(out,
                          "RateLimit-Policy: %lld;w=%lld\r\nRateLimit-Limit: %lld\r\nRateLimit-Remaining: %lld\r\n"

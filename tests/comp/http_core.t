@@ -136,6 +136,18 @@ subtest 'clients that are slow or say nothing' => sub {
     cmp_ok time - $t, '<', 3, '… after its idle time';
 };
 
+subtest 'HEAD' => sub {
+    for my $path ('/health', '/api/profile', '/api/files/events') {
+        my $s = $server->connect;
+        print {$s} head("HEAD $path", %auth), head('GET /health', Connection => 'close');
+        $s->flush;
+        my $text = rest($s, 5);
+        my ($first, $behind) = split /\r\n\r\n/, $text, 2;
+        like $first, qr{^HTTP/1.1 200 }, "$path has a head";
+        like $behind, qr{^(HTTP/1.1 200 |$)}, '… and no body';
+    }
+};
+
 subtest 'heads beyond the limits' => sub {
     for my $case ([414, 'GET /' . 'a' x 20_000], [431, 'GET /', map { ("X-$_" => 'y' x 200) } 1 .. 90], [431, 'GET /', map { ("X-$_" => 1) } 1 .. 101]) {
         my ($status, @head) = @$case;
@@ -146,6 +158,7 @@ subtest 'heads beyond the limits' => sub {
 };
 
 is $server->call('GET', '/api/nothing')->{json}{error}, 'NOT_FOUND', 'an unknown path is JSON';
+is $server->call('GET', '/health', undef, 'X-Request-ID' => 'mine')->{headers}{'x-request-id'}, 'mine', 'a request id is given back';
 my $r = $server->call('DELETE', '/health');
 is "$r->{status} $r->{headers}{allow}", '405 GET', 'a known path, another method';
 is $server->call('GET', '/api/files/%00/info', undef, %auth)->{status}, 404, 'a NUL in a path names nothing';

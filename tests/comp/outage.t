@@ -79,6 +79,24 @@ subtest 'Redis goes away and comes back' => sub {
     ok wait_until(10, sub { $r = $server->call('GET', '/api/files/stats', undef, %auth); exists $r->{headers}{'ratelimit-remaining'} }), 'budgets are counted again';
 };
 
+subtest 'the store goes away and comes back' => sub {
+    $server->connect_store($token);
+    my $body = qq{--b\r\nContent-Disposition: form-data; name="file"; filename="x.txt"\r\n\r\nhello\r\n--b--\r\n};
+    my $upload = sub { $server->call('POST', '/api/files/upload', $body, %auth, 'Content-Type' => 'multipart/form-data; boundary=b') };
+    my $id = $upload->()->{json}{id};
+    ok $id, 'an upload';
+    is $stack->stack('stop', 'store')->{status}, 0, 'the store is down';
+    my $r = $upload->();
+    is $r->{status}, 503, 'an upload is refused';
+    like $r->{json}{message}, qr/store/, '… with a sentence';
+    is $server->call('GET', "/api/files/$id/download", undef, %auth)->{status}, 503, 'so is a download';
+    is $server->call('GET', '/api/files', undef, %auth)->{status}, 200, 'listings go on';
+    is $stack->stack('start', 'store')->{status}, 0, 'the store is back';
+    ok wait_until(10, sub { $upload->()->{status} =~ /^20/ }), 'uploads work again';
+    is $server->call('GET', "/api/files/$id/download", undef, %auth)->{body}, 'hello', 'downloads too';
+    is $server->metric('drive_server_errors_total'), 0, 'no server error was counted';
+};
+
 my $end = $server->stop;
 is $end->{status}, 0, 'ends well';
 like $end->{err}, qr/budgets are not counted/, 'the log says that budgets were not counted';
