@@ -155,14 +155,6 @@ enum err meta_restore(struct server *s, const struct meta_who *who, const char *
     WRITE("drive_restore($1, $2, $3, $4)");
 }
 
-enum err meta_purge(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, struct arena *mem,
-                    struct meta_result *out, struct errinfo *ei)
-{
-    struct params p = params_who(who, mem);
-    p_array(&p, ids, n);
-    WRITE("drive_purge($1, $2, $3)");
-}
-
 enum err meta_copy_commit(struct server *s, const struct meta_who *who, const char *job_id, struct arena *mem,
                           struct meta_result *out, struct errinfo *ei)
 {

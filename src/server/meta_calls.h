@@ -43,9 +43,6 @@ MAY_YIELD enum err meta_trash(struct server *s, const struct meta_who *who, cons
 MAY_YIELD enum err meta_restore(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
                                 int64_t max_items, struct arena *mem, struct meta_result *out,
                                 struct errinfo *ei) WARN_UNUSED;
-/* ids NULL: all of the trash. The rows' keys are the objects that are to be deleted now. */
-MAY_YIELD enum err meta_purge(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
-                              struct arena *mem, struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
 /* What copy_items hold for the job becomes visible; the job is completed with its result. */
 MAY_YIELD enum err meta_copy_commit(struct server *s, const struct meta_who *who, const char *job_id, struct arena *mem,
                                     struct meta_result *out, struct errinfo *ei) WARN_UNUSED;

@@ -6,6 +6,15 @@ CREATE SCHEMA test;
 CREATE SEQUENCE test.ids START 1000000000000001;
 CREATE OR REPLACE FUNCTION drive_new_id() RETURNS text LANGUAGE sql VOLATILE AS $$ SELECT nextval('test.ids')::text $$;
 
+-- One upload, for short.
+CREATE FUNCTION drive_upload_commit(p_account text, p_actor text, p_parent text, p_name text, p_size bigint, p_mime text,
+                                    p_path text, p_modified bigint, p_reservation text)
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM drive_upload_commit_many(p_account, p_actor, ARRAY[p_parent], ARRAY[p_name], ARRAY[p_size],
+                                                        ARRAY[p_mime], ARRAY[p_path], ARRAY[p_modified], p_reservation);
+END $$;
+
 CREATE FUNCTION test.pick(p_where text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE v text;
 BEGIN

@@ -4,7 +4,6 @@
 --   drive_folder_path(account, actor, parent, names[])                                   folder.created each new; last row: the deepest
 --   drive_upload_commit_many(account, actor, parents[], names[], sizes[], mimes[], paths[], modified_us[], reservation)
 --                                                                                        file.uploaded; one row an item, in order
---   drive_upload_commit(account, actor, parent, name, size, mime, path, modified_us, reservation)   the same for one
 --   drive_replace_commit(account, actor, session, file, if_match[], size, mime, path, modified_us, reservation)
 --                                                                                        file.updated; keys: the old object
 --   drive_rename(account, actor, id, name)                                               file.renamed
@@ -28,7 +27,7 @@
 -- Names come checked (path.h) and ids unchecked: another account's id is as good as missing. modified_us: microseconds
 -- since 1970, NULL is now. if_match: the strong tags of If-Match; NULL: no condition.
 --
--- A refusal is a value, not an error: the row has refused (a code that meta.c maps to status and sentence) and detail
+-- A refusal is a value, not an error: the row has refused (a code that meta_refusal.c maps to status and sentence) and detail
 -- (a JSON object for the answer). It is always decided before anything is written. An exception would say the same, but
 -- fills Postgres' log with errors of which each stands for a server that works as designed.
 --
@@ -37,8 +36,8 @@
 -- gapless. The functions that do not take the owner's row (lock, unlock, touch) take one row of files at most, or skip.
 --
 -- Plans are made when the tables are empty and must still fit at 100,000 rows: rows are looked up in ways that only one
--- index serves (so live is told by trash_root, which no partial index names), and 599_plans.sql takes away what would only suit a small table. Helpers that look at tables are plpgsql:
--- plans of SQL functions are made anew each call.
+-- index serves (so live is told by trash_root, which no partial index names), and 599_plans.sql takes away what would
+-- only suit a small table. Helpers that look at tables are plpgsql: plans of SQL functions are made anew each call.
 
 CREATE TYPE drive_change AS (
     refused     text,        -- NULL: done

@@ -117,14 +117,6 @@ BEGIN
     PERFORM drive_book(p_account, v_done, v_bytes, p_reservation);
 END $$;
 
-CREATE FUNCTION drive_upload_commit(p_account text, p_actor text, p_parent text, p_name text, p_size bigint, p_mime text,
-                                    p_path text, p_modified bigint, p_reservation text)
-RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM drive_upload_commit_many(p_account, p_actor, ARRAY[p_parent], ARRAY[p_name], ARRAY[p_size],
-                                                        ARRAY[p_mime], ARRAY[p_path], ARRAY[p_modified], p_reservation);
-END $$;
-
 -- What stands against replacing the file's content, judged by its row and the lock on it; NULL when nothing does.
 -- A lock that has lapsed holds nobody back, its owner included: then the version alone decides.
 CREATE FUNCTION drive_replace_refusal(f files, p_session text, p_if_match text[]) RETURNS drive_change LANGUAGE plpgsql AS $$
