@@ -54,6 +54,7 @@ static MAY_YIELD void reply_state(struct request *r, const struct job_state *j)
         jsonw_str(&w, "error", j->error);
     }
     jsonw_end_object(&w);
+    r->tells_of_job = true;
     reply_json(r, completed ? 200 : failed ? 500 : 202, &json);
     buf_done(&json);
 }

@@ -44,6 +44,7 @@ struct request {
     bool chunked, expect_100, expect_other;
     struct login login; /* zeros on public routes */
     int status;         /* 0 until answered */
+    bool tells_of_job;  /* a 5xx says how a job ended, which was counted there: this request did not fail */
     struct rate rate;
     struct mono started;
 };

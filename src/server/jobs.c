@@ -167,6 +167,8 @@ static MAY_YIELD void fail(struct job *j, const char *code)
     const char *params[] = {j->id, code};
     struct errinfo ei;
     LOGW("jobs", "%s %s of account %s failed: %s", j->kind, j->id, j->who.account_id, code);
+    if (meta_refusal_status(code) >= 500) /* else the server works as designed: the target was deleted meanwhile, … */
+        j->server->metrics.server_errors++;
     if (pg_run(j->server->pg, "SELECT drive_job_fail($1, $2)", 2, params, NULL, &ei) != ERR_OK)
         LOGW("jobs", "%s: %s", j->id, err_message(&ei));
 }

@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/coro.h"
 #include "store/pg.h"
 
@@ -24,8 +25,7 @@ struct presence {
  * that nobody has taken notice of counts as gone. */
 static bool process_born(int64_t pid, int64_t *born)
 {
-    char path[64], text[1024], state = 'X';
-    long long ticks = 0;
+    char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
     FILE *f = fopen(path, "re");
     if (!f)
@@ -33,11 +33,12 @@ static bool process_born(int64_t pid, int64_t *born)
     size_t n = fread(text, 1, sizeof(text) - 1, f);
     fclose(f);
     text[n] = '\0';
-    const char *p = strrchr(text, ')'); /* the program's name may hold anything */
-    bool ok = p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %lld",
-                          &state, &ticks) == 2;
-    *born = ticks;
-    return ok && state != 'Z' && state != 'X';
+    const char *name_end = strrchr(text, ')'); /* the program's name may hold anything */
+    struct sv rest = sv_trim(sv_of(name_end ? name_end + 1 : "")), field = {NULL, 0}, state = {NULL, 0};
+    for (int i = 3; i <= 22 && sv_split(&rest, ' ', &field); i++) /* as proc(5) numbers them */
+        if (i == 3)
+            state = field;
+    return sv_to_i64(field, born) && !sv_eq_cstr(state, "Z") && !sv_eq_cstr(state, "X");
 }
 
 static void know_this_machine(struct presence *p)

@@ -117,7 +117,7 @@ static bool begin(struct request *r, int status, const char *type, int64_t lengt
     x->begun = true;
     r->status = status;
     r->server->metrics.by_status[status]++;
-    r->server->metrics.server_errors += status >= 500 && status != 503;
+    r->server->metrics.server_errors += status >= 500 && status != 503 && !r->tells_of_job;
     bool bodyless = status == 204 || status == 304;
     x->no_body |= bodyless;
     x->chunked_out = length < 0 && !x->http10 && !x->no_body;

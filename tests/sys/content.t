@@ -364,9 +364,21 @@ subtest 'the store goes away' => sub {
     $up = $drive->upload(name => 'nowhere.bin', content => bytes(2 << 20));
     is $up->{status}, 503, 'a large one: 503';
     is $drive->get("/api/files/$file->{id}/download")->{status}, 503, 'a download: 503';
+    my $target = $drive->json('POST', '/api/files/folder', { name => 'target' })->{json}{id};
+    my $copy = $drive->json('POST', '/api/files/copy', { ids => [$file->{id}], parentId => undef });
+    my $lost = $drive->json('POST', '/api/files/copy', { ids => [$file->{id}], parentId => $target });
+    is "$copy->{status} $lost->{status}", '202 202', 'copies are queued';
+    is $stack->sql("SELECT storage_reserved FROM users WHERE id = '$account'"), 2 * $size, '  and their storage reserved';
+    is $drive->json('POST', '/api/files/delete', { ids => [$target] })->{status}, 200, '  one of them loses its target';
     is $stack->stack('start', 'store')->{status}, 0, 'back';
     ok wait_until(30, sub { $drive->get("/api/files/$file->{id}/download")->{status} == 200 }), 'and it goes on';
     is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'nowhere%'"), 0, 'nothing was named';
+    my $errors = sub { return $drive->get('/metrics')->{body} =~ /^drive_server_errors_total (\d+)/m ? $1 : -1 };
+    my $before = $errors->();
+    is $drive->job($copy)->{json}{status}, 'completed', 'the copy that waited is done';
+    my $failed = $drive->job($lost);
+    is "$failed->{status} $failed->{json}{error}", '500 PARENT_NOT_FOUND', 'the other one failed, and says why';
+    is $errors->(), $before, '  which is no error of the server';
     whole('after the outage');
 };
 

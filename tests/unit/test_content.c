@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -436,6 +437,25 @@ static void test_failures(void **state)
     }
 }
 
+static void test_no_temporary_folder(void **state)
+{
+    (void)state;
+    struct client c = {.size = 20 * SEG, .piece = 9999, .leaves_at = -1};
+    struct content_object o;
+    struct errinfo ei = {0};
+    char *before = mem_strdup(getenv("TMPDIR"));
+    setenv("TMPDIR", "/nonexistent", 1);
+    assert_int_equal(send(&c, -1, UINT64_MAX, &o, &ei), ERR_IO);
+    assert_non_null(strstr(ei.msg, "/nonexistent"));
+    if (before)
+        setenv("TMPDIR", before, 1);
+    else
+        unsetenv("TMPDIR");
+    mem_free(before);
+    assert_int_equal(store.n, 0);
+    assert_settled();
+}
+
 /* What a store may have done to an object must not reach a client as content. */
 static void test_damaged_objects(void **state)
 {
@@ -516,6 +536,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_early_close, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_no_temporary_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_objects, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget_makes_wait, set_up, tear_down),
     };
