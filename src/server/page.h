@@ -2,7 +2,7 @@
 #define SERVER_PAGE_H
 /* Pages of a listing by keyset: a cursor holds where the page before ended (kind, sort key and id of its last item), so
  * that a page costs the same wherever it lies and items that come or go elsewhere move nothing. Opaque to clients, and
- * tied to the listing it came from. Pure but for the answer. Layer 3. */
+ * tied to the listing it came from. Pure. Layer 3. */
 #include "server/http.h"
 
 #define PAGE_CURSOR_MAX 600 /* a name of 255 bytes and two ids, encoded */
