@@ -143,8 +143,12 @@ void content_putting_start(struct content_putting *p, struct server *s, const ch
 
 enum err content_putting_write(struct content_putting *p, const void *data, size_t n)
 {
-    if (wpipe_write(p->pipe, data, n) != ERR_OK)
+    if (n == 0)
+        return ERR_OK;
+    if (wpipe_write(p->pipe, data, n) != ERR_OK) {
+        p->broken = true;
         return ERR_STORE;
+    }
     p->written += n;
     return ERR_OK;
 }
@@ -155,7 +159,7 @@ enum err content_putting_end(struct content_putting *p, enum err cause, struct e
     group_wait(p->server->loop, &p->group);
     wpipe_free(&p->pipe);
     sem_give(&p->server->content->puts, 1);
-    bool tell = cause == ERR_OK || cause == ERR_STORE;
+    bool tell = cause == ERR_OK || p->broken;
     enum err e = tell ? content_store_err(p->err, &p->ei) : cause;
     if (tell && e != ERR_OK && ei)
         *ei = p->ei;

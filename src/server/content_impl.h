@@ -27,6 +27,7 @@ struct content_putting {
     char key[CONTENT_KEY_MAX];
     uint64_t size, written;
     struct wpipe *pipe;
+    bool broken; /* a write failed: err says why, in the end */
     struct group group;
     enum err err;
     struct errinfo ei;
@@ -34,8 +35,8 @@ struct content_putting {
 MAY_YIELD void content_putting_start(struct content_putting *p, struct server *s, const char *account_id,
                                      uint64_t size);
 MAY_YIELD enum err content_putting_write(struct content_putting *p, const void *data, size_t n) WARN_UNUSED;
-/* Ends it: cleanly when cause is ERR_OK, otherwise by giving up. Returns the cause, or why the put failed: a write that
- * failed knows only that it did. */
+/* Ends it: cleanly when cause is ERR_OK, otherwise by giving up. Returns the cause, or why the put failed when it was
+ * the put that did: a write that failed knows only that. */
 MAY_YIELD enum err content_putting_end(struct content_putting *p, enum err cause, struct errinfo *ei) WARN_UNUSED;
 
 /* And one on its way out: read side of the same. length 0: to the end. */

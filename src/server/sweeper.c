@@ -17,7 +17,7 @@
 #define SUSPECTS_MAX   20000 /* a sweep; the rest waits for the next */
 #define KEY_SUFFIX_LEN 16
 #define CHANGES_KEPT   "10000" /* an account's feed reaches back so far */
-#define JOBS_KEPT      "1 day"
+#define KEPT           "1 day" /* jobs that ended, servers that are gone */
 
 struct sweeper {
     struct done wake; /* the server stops */
@@ -99,7 +99,7 @@ static bool on_object(void *arg, const char *key, const struct blob_info *info)
     struct sweep *w = arg;
     if (w->server->sweeper->stopping || w->n >= SUSPECTS_MAX)
         return false;
-    if (!is_ours(w, key) || content_in_flight(w->server, key))
+    if (!is_ours(w, key) || info->modified.us == 0 || content_in_flight(w->server, key))
         return true;
     struct suspect *s = &w->batch[w->n_batch++];
     snprintf(s->key, sizeof(s->key), "%s", key);
@@ -141,6 +141,8 @@ static MAY_YIELD enum err store_time(struct sweep *w, struct blob *blob, struct 
     enum err e = blob_put(blob, key, "", 0, ei);
     if (e == ERR_OK)
         e = blob_head(blob, key, &info, ei);
+    if (e == ERR_OK && info.modified.us == 0)
+        e = err_set(ei, ERR_STORE, "the object store does not tell when objects were written");
     if (e == ERR_OK)
         *out = info.modified;
     content_delete(w->server, &(const char *){key}, 1);
@@ -193,9 +195,14 @@ static MAY_YIELD enum err sweep_objects(struct sweep *w, bool *again_soon, struc
 
 static MAY_YIELD enum err sweep_rows(struct server *s, struct errinfo *ei)
 {
-    enum err e = pg_run(s->pg, "SELECT drive_housekeeping(" CHANGES_KEPT ")", 0, NULL, NULL, ei);
-    if (e == ERR_OK)
-        e = pg_run(s->pg, "DELETE FROM jobs WHERE finished_at < now() - interval '" JOBS_KEPT "'", 0, NULL, NULL, ei);
+    static const char *const statements[] = {
+        "SELECT drive_housekeeping(" CHANGES_KEPT ")",
+        "DELETE FROM jobs WHERE finished_at < now() - interval '" KEPT "'",
+        "DELETE FROM servers WHERE seen_at < now() - interval '" KEPT "'",
+    };
+    enum err e = ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(statements) && e == ERR_OK; i++)
+        e = pg_run(s->pg, statements[i], 0, NULL, NULL, ei);
     return e;
 }
 

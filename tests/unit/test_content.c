@@ -437,6 +437,20 @@ static void test_failures(void **state)
     }
 }
 
+/* The announced size was wrong, and the store fails when it is to be put right. */
+static void test_second_pass_fails(void **state)
+{
+    (void)state;
+    struct client c = {.size = 20 * SEG, .piece = 9999, .leaves_at = -1};
+    struct content_object o;
+    struct errinfo ei = {0};
+    store.break_after = 3 * SEG;
+    assert_int_equal(send(&c, 20 * SEG + 500, UINT64_MAX, &o, &ei), ERR_STORE);
+    assert_string_equal(ei.msg, "the fake store broke off");
+    assert_int_equal(store.n, 0);
+    assert_settled();
+}
+
 static void test_no_temporary_folder(void **state)
 {
     (void)state;
@@ -536,6 +550,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_early_close, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_broken_answer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_failures, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_second_pass_fails, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_temporary_folder, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_objects, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_budget_makes_wait, set_up, tear_down),
