@@ -24,7 +24,7 @@ static const struct opt options[] = {
     {"no-server", 0, NULL, OPT_FLAG, offsetof(struct stack_options, no_server), 0, 0,
      "up: only Postgres, Redis and the store"},
     {"server-args", 0, "TEXT", OPT_STR, offsetof(struct stack_options, server_args), 0, 0,
-     "up, start: more options for `sim serve`"},
+     "up, start: more options for `sim serve`: --server-args='--stream-limit 3'"},
     {"account", 0, "NAME", OPT_STR, offsetof(struct stack_options, account), 0, 0,
      "as root: who runs Postgres (default: postgres, else nobody)"},
     {"native", 0, NULL, OPT_FLAG, offsetof(struct stack_options, native), 0, 0,

@@ -151,7 +151,10 @@ enum err stack_up(struct stack *s, struct errinfo *ei)
 
 enum err stack_down(struct stack *s, struct errinfo *ei)
 {
-    enum err err = s->kind == KIND_DOCKER ? stack_docker_down(s, ei) : stack_native_down(s, ei);
+    bool docker = s->kind == KIND_DOCKER || (s->damaged && stack_docker_answers(s));
+    enum err err = s->kind == KIND_DOCKER ? ERR_OK : stack_native_down(s, ei);
+    if (!err && docker)
+        err = stack_docker_down(s, ei);
     if (!err) {
         stack_state_remove(s);
         s->kind = KIND_NONE;

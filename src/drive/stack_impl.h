@@ -20,10 +20,12 @@ struct part_command { /* filled by a part's command(); the arena owns the string
 };
 struct part_ops {
     const char *name;
-    int port;                      /* of the source document; the next free one when it is taken */
-    int stop_signal, stop_grace_s; /* an orderly end */
-    int down_signal;               /* an end whose data nobody wants; 0: stop_signal */
-    bool own_account;              /* refuses to run as root */
+    const char *program;                       /* what it runs; NULL: this program */
+    const char *(*folders)(struct arena *mem); /* where it may be, beside PATH; NULL: nowhere else */
+    int port;                                  /* of the source document; the next free one when it is taken */
+    int stop_signal, stop_grace_s;             /* an orderly end */
+    int down_signal;                           /* an end whose data nobody wants; 0: stop_signal */
+    bool own_account;                          /* refuses to run as root */
     /* Once a stack, may be repeated: whatever must be there before it can start. May be NULL. */
     MAY_YIELD enum err (*prepare)(struct part *p, struct errinfo *ei);
     enum err (*command)(struct part *p, struct arena *mem, struct part_command *out, struct errinfo *ei);
@@ -59,6 +61,7 @@ struct stack {
     char password[33], s3_secret[41], jwt_secret[65], file_key[65];
     char *server_args;
     char project[40]; /* docker compose's project name */
+    bool damaged;     /* stack.json cannot be read: everything is looked for */
     bool cancelled;
     struct proc tools[PART_COUNT + 1]; /* running, to be killed on cancel */
 };
@@ -89,6 +92,8 @@ MAY_YIELD enum err part_end(struct part *p, int signo, int64_t grace_us, struct 
 enum err part_account(const struct part *p, struct account *a, const struct account **as,
                       struct errinfo *ei) WARN_UNUSED;
 bool part_alive(const struct part *p);
+/* The real path of what it runs, as /proc tells it; NULL: not installed. */
+const char *part_program(const struct part *p, struct arena *mem);
 /* A tool of a part (initdb, npm), its output in the part's log. ERR_ENV when it fails. */
 MAY_YIELD enum err part_tool(struct part *p, const char *const *argv, const char *cwd, const struct account *as,
                              int64_t limit_us, struct errinfo *ei) WARN_UNUSED;
@@ -100,6 +105,7 @@ void stack_tail(FILE *out, const char *path, int64_t lines);
 /* Claims the first port on loopback, from this one on, that is free and no other stack's. */
 enum err stack_choose_port(struct part *p, int from, struct errinfo *ei) WARN_UNUSED;
 void stack_release_port(struct part *p);
+void stack_release_ports(const struct stack *s); /* all claims of this folder, known or not */
 bool stack_port_free(int port);
 bool part_port_open(const struct part *p); /* something accepts connections there */
 /* stack_docker.c */

@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -40,6 +41,20 @@ bool part_alive(const struct part *p)
     return proc_alive(&p->proc);
 }
 
+const char *part_program(const struct part *p, struct arena *mem)
+{
+    char path[PATH_MAX];
+    struct proc us = {.pid = getpid()};
+    if (!p->ops->program)
+        return proc_exe(&us, path, sizeof path) ? arena_strdup(mem, path) : NULL;
+    if (!proc_which(p->ops->program, p->ops->folders ? p->ops->folders(mem) : NULL, path, sizeof path))
+        return NULL;
+    char *real = realpath(path, NULL);
+    const char *found = real ? arena_strdup(mem, real) : NULL;
+    free(real);
+    return found;
+}
+
 /* Its process, and whatever it left behind: Postgres' children leave its session, a killed one's live on for a while.
  */
 static size_t part_processes(const struct part *p, struct proc *out, size_t max)
@@ -47,8 +62,9 @@ static size_t part_processes(const struct part *p, struct proc *out, size_t max)
     size_t n = 0;
     if (part_alive(p))
         out[n++] = p->proc;
-    if (p->exe)
-        n += proc_find(p->exe, p->folder, out + n, max - n);
+    const char *exe = p->exe ? p->exe : part_program(p, p->stack->mem); /* the state may be lost */
+    if (exe)
+        n += proc_find(exe, p->folder, out + n, max - n);
     return n;
 }
 

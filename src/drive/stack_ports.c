@@ -3,6 +3,7 @@
  * counts for nothing. */
 #include "drive/stack_impl.h"
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,9 +100,25 @@ void stack_release_port(struct part *p)
     const char *path = claim_path(mem, p->port), *holder = "";
     if (claim_holder(mem, path, &holder) ? strcmp(holder, p->stack->home) == 0 : *holder)
         unlink(path);
-    rmdir(claims_folder(mem)); /* when it was the last */
     arena_free(&mem);
     p->port = 0;
+}
+
+void stack_release_ports(const struct stack *s)
+{
+    struct arena *mem = arena_new(4096);
+    DIR *d = opendir(claims_folder(mem));
+    const struct dirent *e;
+    while (d && (e = readdir(d))) {
+        const char *path = arena_printf(mem, "%s/%s", claims_folder(mem), e->d_name), *holder = "";
+        (void)!claim_holder(mem, path, &holder);
+        if (strcmp(holder, s->home) == 0)
+            unlink(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(claims_folder(mem)); /* when they were the last */
+    arena_free(&mem);
 }
 
 enum err stack_choose_port(struct part *p, int from, struct errinfo *ei)

@@ -31,15 +31,6 @@ static const char *program_folders(struct arena *mem)
     return list;
 }
 
-static const char *program(struct arena *mem, const char *name, struct errinfo *ei)
-{
-    char path[512];
-    if (proc_which(name, program_folders(mem), path, sizeof path))
-        return arena_strdup(mem, path);
-    err_set(ei, ERR_ENV, "%s is not installed: `sim doctor` tells how to get it", name);
-    return NULL;
-}
-
 static enum err move_to_temporary(struct part *p, const struct account *a, struct errinfo *ei)
 {
     struct arena *mem = p->stack->mem;
@@ -49,8 +40,10 @@ static enum err move_to_temporary(struct part *p, const struct account *a, struc
         return err_sys(ei, ERR_ENV, "cannot make %s", path);
     if (rmdir(p->folder) < 0)
         LOGD("stack", "%s: %s", p->folder, strerror(errno));
+    enum err err = ERR_OK;
+    if (symlink(path, p->folder) < 0) /* so that it is found again */
+        err = err_sys(ei, ERR_ENV, "cannot link %s", p->folder);
     p->folder = path;
-    enum err err = stack_state_save(p->stack, ei); /* before anything lies in it */
     if (!err && chown(path, a->uid, a->gid) < 0)
         err = err_sys(ei, ERR_ENV, "cannot give %s to %s", path, a->name);
     if (!err && !account_can_use(a, path))
@@ -82,12 +75,12 @@ MAY_YIELD static enum err make_cluster(struct part *p, struct arena *mem, const 
     const char *data = arena_printf(mem, "%s/data", p->folder);
     const char *fresh = arena_printf(mem, "%s/data.new", p->folder);
     const char *password = arena_printf(mem, "%s/password", p->folder);
-    const char *initdb = program(mem, "initdb", ei);
+    char initdb[512];
     struct stat st;
     if (stat(data, &st) == 0)
         return ERR_OK;
-    if (!initdb)
-        return ERR_ENV;
+    if (!proc_which("initdb", program_folders(mem), initdb, sizeof initdb))
+        return err_set(ei, ERR_ENV, "initdb is not installed: `sim doctor` tells how to get it");
     enum err err = stack_remove_tree(fresh, ei);
     if (!err)
         err = write_password(p, password, a, ei);
@@ -142,9 +135,9 @@ static enum err command(struct part *p, struct arena *mem, struct part_command *
         "dynamic_shared_memory_type=mmap", /* in the data folder, so that a crash leaves nothing outside it */
     };
     const size_t n = sizeof settings / sizeof settings[0];
-    const char *postgres = program(mem, "postgres", ei);
+    const char *postgres = part_program(p, mem);
     if (!postgres)
-        return ERR_ENV;
+        return err_set(ei, ERR_ENV, "postgres is not installed: `sim doctor` tells how to get it");
     const char **argv = arena_alloc(mem, (2 * n + 6) * sizeof *argv);
     size_t at = 0;
     argv[at++] = postgres;
@@ -223,6 +216,8 @@ static void ended(struct part *p)
 
 const struct part_ops stack_postgres = {
     .name = "postgres",
+    .program = "postgres",
+    .folders = program_folders,
     .port = 55433,
     .stop_signal = SIGINT, /* "fast": ends sessions instead of waiting for them */
     .stop_grace_s = 10,

@@ -41,6 +41,7 @@ MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
 
 const struct part_ops stack_redis = {
     .name = "redis",
+    .program = "redis-server",
     .port = 56380,
     .stop_signal = SIGTERM,
     .stop_grace_s = 5,

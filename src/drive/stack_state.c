@@ -31,18 +31,38 @@ static void random_hex(char *dst, size_t n)
     digest_hex(dst, raw, n / 2);
 }
 
+/* By the folder, so that it is found again when the state is lost. */
+static void name_project(struct stack *s)
+{
+    unsigned char sum[DIGEST_SHA256_LEN];
+    char hex[13];
+    digest_sha256(s->home, strlen(s->home), sum);
+    digest_hex(hex, sum, 6);
+    snprintf(s->project, sizeof s->project, "drivesim-%s", hex);
+}
+
+/* The folder of a part may have been moved away (stack_postgres.c): then a link stands in its place. */
+static const char *real_folder(const struct stack *s, const char *name)
+{
+    const char *path = arena_printf(s->mem, "%s/%s", s->home, name);
+    char *real = realpath(path, NULL);
+    if (real)
+        path = arena_strdup(s->mem, real);
+    free(real);
+    return path;
+}
+
 void stack_state_init(struct stack *s)
 {
     random_hex(s->password, sizeof s->password - 1);
     random_hex(s->s3_secret, sizeof s->s3_secret - 1);
     random_hex(s->jwt_secret, sizeof s->jwt_secret - 1);
     random_hex(s->file_key, sizeof s->file_key - 1);
-    snprintf(s->project, sizeof s->project, "drivesim-");
-    random_hex(s->project + strlen(s->project), 12);
+    name_project(s);
     for (int i = 0; i < PART_COUNT; i++) {
         struct part *p = &s->parts[i];
         *p = (struct part){.ops = rows[i], .stack = s};
-        p->folder = arena_printf(s->mem, "%s/%s", s->home, rows[i]->name);
+        p->folder = real_folder(s, rows[i]->name);
         p->log = arena_printf(s->mem, "%s/logs/%s.log", s->home, rows[i]->name);
     }
 }
@@ -64,11 +84,9 @@ static void load_part(struct part *p, const struct json *o)
         p->port = (int)port;
     if (json_i64(json_get(o, "pid"), &pid) && json_i64(json_get(o, "start"), &start))
         p->proc = (struct proc){(pid_t)pid, (uint64_t)start};
-    const char *exe = json_str(json_get(o, "exe")), *folder = json_str(json_get(o, "folder"));
+    const char *exe = json_str(json_get(o, "exe"));
     if (exe)
         p->exe = arena_strdup(p->stack->mem, exe);
-    if (folder)
-        p->folder = arena_strdup(p->stack->mem, folder);
 }
 
 static void load_fields(struct stack *s, const struct json *root)
@@ -79,7 +97,6 @@ static void load_fields(struct stack *s, const struct json *root)
     text_field(root, "s3_secret", s->s3_secret, sizeof s->s3_secret);
     text_field(root, "jwt_secret", s->jwt_secret, sizeof s->jwt_secret);
     text_field(root, "file_key", s->file_key, sizeof s->file_key);
-    text_field(root, "project", s->project, sizeof s->project);
     mem_free(s->server_args);
     s->server_args = mem_strdup(json_str(json_get(root, "server_args")));
     for (int i = 0; i < PART_COUNT; i++)
@@ -111,6 +128,7 @@ enum err stack_state_load(struct stack *s, struct errinfo *ei)
     enum err err = read_file(path, &text, ei);
     if (!err && json_parse(buf_cstr(&text), text.len, &root, NULL)) {
         LOGW("stack", "%s is damaged: the parts are looked for by their folders", path);
+        s->damaged = true;
         err = ERR_NOTFOUND;
     }
     if (!err)
@@ -130,7 +148,6 @@ static void save_part(struct jsonw *w, const struct part *p)
     jsonw_i64(w, "pid", p->proc.pid);
     jsonw_i64(w, "start", (int64_t)p->proc.start);
     jsonw_str(w, "exe", p->exe);
-    jsonw_str(w, "folder", p->folder);
     jsonw_end_object(w);
 }
 
@@ -144,7 +161,6 @@ static enum err state_text(const struct stack *s, struct buf *out)
     jsonw_str(&w, "s3_secret", s->s3_secret);
     jsonw_str(&w, "jwt_secret", s->jwt_secret);
     jsonw_str(&w, "file_key", s->file_key);
-    jsonw_str(&w, "project", s->project);
     jsonw_str(&w, "server_args", s->server_args);
     jsonw_object(&w, "parts");
     for (int i = 0; i < PART_COUNT; i++)
@@ -209,10 +225,8 @@ enum err stack_remove_tree(const char *path, struct errinfo *ei)
 /* Only what the stack made: .sim itself goes when nothing else lies in it. */
 void stack_state_remove(struct stack *s)
 {
-    for (int i = 0; i < PART_COUNT; i++)
-        if (s->parts[i].port)
-            stack_release_port(&s->parts[i]);
-    static const char *const names[] = {"logs", "env", "env.next", "stack.json.next", "stack.json", "lock"};
+    stack_release_ports(s);
+    static const char *const names[] = {"postgres", "logs", "env", "env.next", "stack.json.next", "stack.json", "lock"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *path = arena_printf(s->mem, "%s/%s", s->home, names[i]);
         struct errinfo ei;

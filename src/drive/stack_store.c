@@ -147,6 +147,7 @@ MAY_YIELD static enum err setup(struct part *p, struct errinfo *ei)
 
 const struct part_ops stack_store = {
     .name = "store",
+    .program = "node",
     .port = 59001,
     .stop_signal = SIGTERM,
     .stop_grace_s = 5,
