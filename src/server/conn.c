@@ -129,10 +129,8 @@ void conn_shut(struct http_conn *c)
 {
     if (c->state == CONN_PUSH)
         push_close(&c->push);
-    else if (c->state == CONN_HEAD && c->answered)
-        conn_linger(c);
     else if (c->state == CONN_HEAD)
-        conn_close(c); /* nothing was promised on it */
+        conn_close(c); /* nothing is owed on it, and nothing unread */
 }
 
 bool conn_must_close(const struct http_conn *c)
