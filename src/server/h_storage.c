@@ -1,5 +1,6 @@
 /* The bucket's settings: read, tried out, saved. Keys go in and never come out. */
 #include "base/mem.h"
+#include "server/fields.h"
 #include "server/route.h"
 #include "server/storage.h"
 
@@ -22,7 +23,7 @@ static MAY_YIELD bool read_settings(struct request *r, const struct json *j, str
     const char *provider = json_str(json_get(j, "provider"));
     *out = (struct storage_settings){.path_style = json_bool(json_get(j, "forcePathStyle"), true)};
     if (provider && strcmp(provider, "s3") != 0) {
-        reply_message(r, 422, "VALIDATION_ERROR", "provider must be \"s3\"");
+        reply_validation(r, "provider", "provider must be \"s3\"");
         return false;
     }
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -31,7 +32,7 @@ static MAY_YIELD bool read_settings(struct request *r, const struct json *j, str
         if (text && *text) {
             *fields[i].value = text;
         } else if (!fields[i].optional || (!text && !json_is_null(v))) {
-            reply_message(r, 422, "VALIDATION_ERROR", "%s must be a text that is not empty", fields[i].field);
+            reply_validation(r, fields[i].field, "%s must be a text that is not empty", fields[i].field);
             return false;
         }
     }

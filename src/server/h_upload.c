@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/path.h"
+#include "server/fields.h"
 #include "server/meta_calls.h"
 #include "server/route.h"
 #include "server/upload_form.h"
@@ -224,7 +225,7 @@ static MAY_YIELD void handle_check(struct request *r)
     if (req_json(r, &j) != ERR_OK)
         return;
     if (!json_i64(json_get(j, "fileSize"), &bytes) || bytes < 0) {
-        reply_message(r, 422, "VALIDATION_ERROR", "fileSize must be a number of bytes");
+        reply_validation(r, "fileSize", "fileSize must be a number of bytes");
         return;
     }
     if (admit(&in, bytes))
