@@ -197,6 +197,10 @@ static MAY_YIELD void send_archive(struct archive *a)
     struct errinfo ei = {0};
     const struct buf *directory = NULL;
     enum err e = reply_begin(a->r, 200, "application/zip", -1);
+    if (strcmp(a->r->method, "HEAD") == 0) {
+        reply_end(a->r, true);
+        return;
+    }
     for (struct entry *at = a->entries; e == ERR_OK && at; at = at->next)
         e = send_entry(a, at, &ei);
     if (e == ERR_OK)

@@ -60,8 +60,10 @@ void jobs_queue(struct request *r, enum job_kind kind, const char *const *ids, s
     struct errinfo ei = {0};
     enum err e = pg_array(&array, ids, n);
     const char *params[] = {r->login.account_id, r->login.user_id, kind_names[kind], buf_cstr(&array), target};
+    struct meta_slot *slot = meta_slot_take(r->server, r->login.account_id);
     if (e == ERR_OK)
         e = pg_run(r->server->pg, sql, 5, params, &res, &ei);
+    meta_slot_give(r->server, slot);
     buf_done(&array);
     if (e != ERR_OK) {
         reply_error(r, &ei);

@@ -15,24 +15,24 @@ struct meta_who meta_who(const struct login *l)
 
 /* ---- slots: one writer an account ---- */
 
-struct slot {
-    struct slot *next;
+struct meta_slot {
+    struct meta_slot *next;
     char account_id[DRIVE_ID_MAX + 1];
     struct sem sem;
     unsigned users;
 };
 
-static struct slot **slot_place(struct meta *m, const char *account_id)
+static struct meta_slot **slot_place(struct meta *m, const char *account_id)
 {
-    struct slot **at = &m->slots[hash_str(account_id) % ARRAY_LEN(m->slots)];
+    struct meta_slot **at = &m->slots[hash_str(account_id) % ARRAY_LEN(m->slots)];
     while (*at && strcmp((*at)->account_id, account_id) != 0)
         at = &(*at)->next;
     return at;
 }
 
-struct slot *meta_slot_take(struct server *s, const char *account_id)
+struct meta_slot *meta_slot_take(struct server *s, const char *account_id)
 {
-    struct slot **at = slot_place(s->meta, account_id), *slot = *at;
+    struct meta_slot **at = slot_place(s->meta, account_id), *slot = *at;
     if (!slot) {
         slot = *at = mem_zalloc(sizeof *slot);
         snprintf(slot->account_id, sizeof slot->account_id, "%s", account_id);
@@ -43,12 +43,12 @@ struct slot *meta_slot_take(struct server *s, const char *account_id)
     return slot;
 }
 
-void meta_slot_give(struct server *s, struct slot *slot)
+void meta_slot_give(struct server *s, struct meta_slot *slot)
 {
     sem_give(&slot->sem, 1);
     if (--slot->users > 0)
         return;
-    struct slot **at = slot_place(s->meta, slot->account_id);
+    struct meta_slot **at = slot_place(s->meta, slot->account_id);
     *at = slot->next;
     mem_free(slot);
 }
@@ -150,7 +150,7 @@ enum err meta_write(struct server *s, const char *account_id, const char *sql, i
                     struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
     struct pg_result *res = NULL;
-    struct slot *slot = meta_slot_take(s, account_id);
+    struct meta_slot *slot = meta_slot_take(s, account_id);
     enum err err = pg_run(s->pg, sql, n, params, &res, ei);
     if (!err)
         publish_rows(s, account_id, res);

@@ -44,6 +44,12 @@ MAY_YIELD enum err meta_write(struct server *s, const char *account_id, const ch
 /* The same rows from a function that only reads: no slot, nothing to publish. */
 MAY_YIELD enum err meta_read(struct server *s, const char *sql, int n, const char *const *params, struct arena *mem,
                              struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
+/* The account's turn among this server's writers, for other calls that take the owner's row: others wait in the order
+ * of their coming. */
+struct meta_slot;
+MAY_YIELD struct meta_slot *meta_slot_take(struct server *s, const char *account_id);
+void meta_slot_give(struct server *s, struct meta_slot *slot);
+
 /* The first refusal among the rows; NULL when there is none. */
 const struct meta_change *meta_refusal(const struct meta_result *res);
 

@@ -4,12 +4,12 @@
 #include "net/coro.h"
 #include "server/meta.h"
 
-struct slot;
+struct meta_slot;
 struct touch;
 struct unsure;
 struct meta {
-    struct slot *slots[256]; /* accounts that are being written to, hashed */
-    struct touch *touches;   /* reads to be noted, newest first */
+    struct meta_slot *slots[256]; /* accounts that are being written to, hashed */
+    struct touch *touches;        /* reads to be noted, newest first */
     size_t n_touches;
     struct unsure *unsure; /* accounts whose last write nobody saw the end of */
     struct done wake;      /* the keeper has something to do */
@@ -17,9 +17,6 @@ struct meta {
     bool stopping;
 };
 
-/* The account's turn: others wait in the order of their coming. */
-MAY_YIELD struct slot *meta_slot_take(struct server *s, const char *account_id);
-void meta_slot_give(struct server *s, struct slot *slot);
 /* The account's streams will be told to resync once Postgres answers. */
 void meta_unsure(struct server *s, const char *account_id);
 

@@ -280,6 +280,7 @@ subtest 'archives' => sub {
     like $list, qr/No errors detected/, 'that unzip takes' or diag $list;
     like $list, qr{bulk/a/b/big\.bin}, 'with its folders';
     is `unzip -p '$stack->{dir}/a.zip' bulk/a/b/big.bin`, bytes(700_000, 1), 'and the right bytes';
+    is $drive->request('HEAD', "/api/files/$folder/download")->{headers}{'content-type'}, 'application/zip', 'HEAD of a folder';
     my $both = $drive->json('POST', '/api/files/download/bulk', { ids => [$file->{id}, $folder, $file->{id}] });
     spew("$stack->{dir}/b.zip", $both->{body});
     like `unzip -l '$stack->{dir}/b.zip'`, qr/ ranges \(1\)\.bin\n.* ranges\.bin\n/s, 'equal names are told apart';
