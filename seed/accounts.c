@@ -8,14 +8,16 @@
 
 #define AT_ONCE 4
 
-static MAY_YIELD enum err counted(struct seeder *s, enum drive_op op, enum err err, const struct api_result *r)
+/* Counts a call and says whether it ended well. */
+static bool well(struct seeder *s, enum drive_op op, enum err err, const struct api_result *r)
 {
-    s->stats->requests++;
-    s->stats->by_cause[CAUSE_SETUP]++;
-    stats_record(s->stats, op, r, (struct mono){0});
-    if (r->outcome == OUT_OK)
-        s->last_ok = mono_now();
-    return err;
+    seed_count(s, op, r);
+    return !err && r->outcome == OUT_OK;
+}
+
+static bool absent(const struct api_result *r)
+{
+    return strcmp(r->code, API_CODE_ABSENT) == 0;
 }
 
 /* ---- sign-in, within the limiter ---- */
@@ -51,9 +53,8 @@ static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *
         wait_for_turn(s);
         enum err err =
             name ? api_sign_up(l->api, l->email, password, name, r) : api_sign_in(l->api, l->email, password, r);
-        if (r->outcome != OUT_CLIENT || r->status != 401) /* "no such login yet" is an answer, not a failure */
-            err = counted(s, OP_SIGN_IN, err, r);
-        (void)err;
+        if (r->status != 401) /* "no such login yet" is an answer, not a failure */
+            well(s, OP_SIGN_IN, err, r);
         if (r->outcome != OUT_THROTTLED)
             break;
         int64_t wait = r->retry_after_us >= 0 ? r->retry_after_us : 5 * US_PER_S;
@@ -81,8 +82,8 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
 {
     struct api_result r;
     bool open = false;
-    enum err err = counted(s, OP_ACCOUNT, api_signup_status(l->api, &open, &r), &r);
-    if (err || r.outcome != OUT_OK) {
+    enum err err = api_signup_status(l->api, &open, &r);
+    if (!well(s, OP_ACCOUNT, err, &r)) {
         not_in(s, l, &r);
         return;
     }
@@ -101,11 +102,12 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
 static MAY_YIELD void prove_first_user(struct seeder *s, struct seed_login *l)
 {
     struct api_result r;
-    enum err err = counted(s, OP_ACCOUNT, api_signup_toggle(l->api, false, &r), &r);
+    enum err err = api_signup_toggle(l->api, false, &r);
+    bool ok = well(s, OP_ACCOUNT, err, &r);
     if (r.status == 403)
         seed_fail(s, ERR_SAFETY, "%s is not this server's first user: it holds other users and is no throwaway server",
                   l->email);
-    else if ((err || r.outcome != OUT_OK) && strcmp(r.code, API_CODE_ABSENT) != 0)
+    else if (!ok && !absent(&r))
         not_in(s, l, &r);
 }
 
@@ -115,10 +117,11 @@ static MAY_YIELD void connect_bucket(struct seeder *s, struct seed_login *l)
     struct api_result r;
     if (!target_has_s3(s->ctx->target) || s->stop)
         return;
-    enum err err = counted(s, OP_ACCOUNT, api_storage_config(l->api, &conf, &r), &r);
-    if (strcmp(r.code, API_CODE_ABSENT) == 0)
+    enum err err = api_storage_config(l->api, &conf, &r);
+    bool ok = well(s, OP_ACCOUNT, err, &r);
+    if (absent(&r))
         seed_say(s, "the server has no call to connect a bucket: it keeps its own");
-    else if (err || r.outcome != OUT_OK)
+    else if (!ok)
         seed_fail(s, ERR_ENV, "the bucket %s at %s cannot be connected: %s", conf.bucket, conf.endpoint, r.reason);
 }
 
@@ -143,8 +146,8 @@ static MAY_YIELD bool let_sign_up(struct seeder *s, bool on)
 {
     struct seed_login *admin = &s->accounts[0].logins[0];
     struct api_result r;
-    enum err err = counted(s, OP_ACCOUNT, api_signup_toggle(admin->api, on, &r), &r);
-    if (!err && r.outcome == OUT_OK)
+    enum err err = api_signup_toggle(admin->api, on, &r);
+    if (well(s, OP_ACCOUNT, err, &r))
         return true;
     seed_fail(s, ERR_ENV, "sign-up cannot be switched %s: %s", on ? "on" : "off", r.reason);
     return false;
@@ -198,21 +201,19 @@ static MAY_YIELD void make_sub_users(struct seeder *s, void *arg, size_t account
     struct arena *mem = arena_new(4096);
     struct api_users users = {0};
     struct api_result r;
-    enum err err = counted(s, OP_ACCOUNT, api_sub_users(a->logins[0].api, mem, &users, &r), &r);
-    if (strcmp(r.code, API_CODE_ABSENT) == 0)
+    enum err err = api_sub_users(a->logins[0].api, mem, &users, &r);
+    bool ok = well(s, OP_ACCOUNT, err, &r);
+    if (absent(&r))
         s->own_sub_users = false;
-    else if (err || r.outcome != OUT_OK)
+    else if (!ok)
         seed_fail(s, ERR_ENV, "the sub-users of %s cannot be listed: %s", a->logins[0].email, r.reason);
     for (size_t i = 1; i < a->n_logins && s->own_sub_users && !s->stop; i++) {
         char name[32];
         if (listed(&users, a->logins[i].email))
             continue;
         snprintf(name, sizeof name, "User %zu", i);
-        err = counted(
-            s, OP_ACCOUNT,
-            api_sub_user_create(a->logins[0].api, a->logins[i].email, s->ctx->target->password, name, PERM_ALL, &r),
-            &r);
-        if (r.status != 409 && (err || r.outcome != OUT_OK))
+        err = api_sub_user_create(a->logins[0].api, a->logins[i].email, s->ctx->target->password, name, PERM_ALL, &r);
+        if (!well(s, OP_ACCOUNT, err, &r) && r.status != 409)
             seed_fail(s, ERR_ENV, "%s cannot be made: %s", a->logins[i].email, r.reason);
     }
     crew->done++;

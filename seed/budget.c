@@ -102,16 +102,26 @@ static MAY_YIELD bool trouble(struct seeder *s, const struct api_result *r)
     return r->outcome == OUT_TRANSPORT && !s->stop;
 }
 
-bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err, const struct api_result *r)
+void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r)
 {
-    l->in_flight--;
+    /* That a server lacks a call is found out by asking: no failure of anybody. */
+    bool absent =
+        strcmp(r->code, API_CODE_ABSENT) == 0 || (op == OP_BULK_UPLOAD && (r->status == 404 || r->status == 405));
     s->stats->requests++;
     s->stats->by_cause[CAUSE_SETUP]++;
-    stats_record(s->stats, op, r, (struct mono){0});
+    if (!absent)
+        stats_record(s->stats, op, r, (struct mono){0});
+    if (r->outcome == OUT_OK)
+        s->last_ok = mono_now();
+}
+
+bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err, const struct api_result *r)
+{
     (void)err; /* the outcome says it all */
+    l->in_flight--;
+    seed_count(s, op, r);
     switch (r->outcome) {
     case OUT_OK:
-        s->last_ok = mono_now();
         return false;
     case OUT_THROTTLED:
         return throttled(s, l, r);

@@ -71,6 +71,7 @@ void seed_accounts_free(struct seeder *s);
 /* budget.c: which login asks, and what its answer means */
 /* The least busy login of the account whose budget lasts; waits when none is left. NULL when the work has stopped. */
 MAY_YIELD struct seed_login *seed_login_take(struct seeder *s, unsigned account);
+void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r); /* a call made without them */
 /* Counts the call. True when it is to be made again (throttled, or certainly not done): after a wait, if one is due. */
 MAY_YIELD bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err,
                                const struct api_result *r);

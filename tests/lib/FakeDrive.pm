@@ -6,6 +6,7 @@ package FakeDrive;
 #   $d->rule(path => qr{/download}, delay => 2);         # seconds before the answer; times => N, after => N requests
 #   $d->rule(method => 'POST', path => qr{/lock}, status => 423, body => {message => 'held', error => 'LOCKED'});
 #   $d->rule(path => qr{^/api/files\?}, hang => 1);       # never answers; close => 1 cuts, reset => 1 sends RST
+#   $d->rule(path => qr{/upload}, lost => 1);             # does it, and cuts instead of answering
 #   $d->rules_clear; $d->outage(3);                       # deaf for 3 s: connections cut, port closed
 #   $d->set(token_ttl => 20); $d->log; $d->count(qr{...}); $d->url; $d->state; $d->stop;
 #
@@ -305,6 +306,7 @@ sub _chunked {
 sub reply {
     my ($self, $q, $status, $body, %h) = @_;
     return if $q->{answered}++;
+    return $self->drop($q->{c}) if $q->{lost};
     my $text = ref $body ? $J->encode($body) : $body // '';
     $q->{log}{status} = $status if $q->{log};
     $q->{log}{ms} = int 1000 * (time - $q->{t}) if $q->{log};
@@ -335,6 +337,7 @@ sub request {
         next if defined $r->{times} && $r->{seen} > ($r->{after} // 0) + $r->{times};
         return if $r->{hang};
         return $self->drop($q->{c}, $r->{reset}) if $r->{close} || $r->{reset};
+        $q->{lost} = $r->{lost};
         my $act = sub {
             return if $q->{c}{gone};
             return $self->route($q) if !$r->{status};
