@@ -82,7 +82,7 @@ SKIP: {
     my $dir = tempdir(CLEANUP => 1);
     my $port = free_port();
     my $root = $> == 0 ? 'user root;' : '';
-    spew("$dir/nginx.conf", "$root daemon off; pid $dir/pid; error_log $dir/error.log; events {}\n"
+    spew("$dir/nginx.conf", "$root daemon off; master_process off; pid $dir/pid; error_log $dir/error.log; events {}\n"
         . "http { access_log off; client_body_temp_path $dir/b; proxy_temp_path $dir/p; fastcgi_temp_path $dir/f; uwsgi_temp_path $dir/u; scgi_temp_path $dir/s;\n"
         . " server { listen 127.0.0.1:$port; client_max_body_size 0; location /tma/ { proxy_pass " . $stack->env->{TMA_URL} . "/; proxy_buffering off; proxy_request_buffering off; proxy_http_version 1.1; } } }\n");
     my $pid = fork // die $!;
