@@ -27,7 +27,7 @@ static MAY_YIELD void reply_lock(struct request *r, const struct pg_result *res)
 static MAY_YIELD void post_lock(struct request *r)
 {
     static const char sql[] =
-        "SELECT refused, detail, lock_id, version, expires_at FROM drive_lock($1, $2, $3, $4, $5, $6)";
+        "SELECT refused, detail, lock_id, version, expires_at FROM drive_lock($1, $2, $3, $4, $5, $6, $7)";
     struct json *body = NULL;
     struct pg_result *res = NULL;
     struct errinfo ei;
@@ -37,9 +37,15 @@ static MAY_YIELD void post_lock(struct request *r)
     if (!field_int(r, body, "ttlSeconds", least, TTL_MAX_S, TTL_DEFAULT_S, &ttl))
         return;
     const struct login *l = &r->login;
-    const char *params[] = {l->account_id, l->user_id,   l->session_id,
-                            l->name,       r->params[0], arena_printf(r->mem, "%" PRId64, ttl)};
-    if (pg_run(r->server->pg, sql, 6, params, &res, &ei)) {
+    struct sv lock = req_header(r, "X-Lock-Id");
+    const char *params[] = {l->account_id,
+                            l->user_id,
+                            l->session_id,
+                            l->name,
+                            r->params[0],
+                            lock.n ? arena_strndup(r->mem, lock.p, lock.n) : NULL,
+                            arena_printf(r->mem, "%" PRId64, ttl)};
+    if (pg_run(r->server->pg, sql, 7, params, &res, &ei)) {
         reply_error(r, &ei);
         return;
     }

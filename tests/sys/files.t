@@ -201,6 +201,7 @@ subtest 'locks and versions' => sub {
     my $held = $again->post("/api/files/$f->{id}/lock");
     refused $held, 423, 'LOCKED', 'another session of the same login';
     ok $held->{json}{lockedBy}{name} && $held->{json}{expiresAt}, 'is told by whom and until when';
+    refused $d->post("/api/files/$f->{id}/lock"), 423, 'LOCKED', 'another app of the same session, which has not the id';
     refused $again->replace($f->{id}, 'theirs'), 423, 'LOCKED', 'and may not save';
     my $saved = $d->replace($f->{id}, 'two', 'If-Match' => qq("$f->{version}"), 'X-Lock-Id' => $lock->{json}{lockId});
     is $saved->{status}, 200, 'the holder may';

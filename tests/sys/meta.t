@@ -102,9 +102,9 @@ subtest 'two saves of one version, a lock at once' => sub {
     my $f = upload($a, undef, 'doc', 10);
     my @out = $pg->at_once('drive', map { "SELECT coalesce(refused, version::text) FROM drive_replace_commit('$a', '$a', 's$_', '$f', ARRAY['1'], 20, 't/p', '$a/r$_', NULL, NULL)" } 1, 2);
     is_deeply [sort @out], [2, 'VERSION_CONFLICT'], 'one is saved';
-    @out = $pg->at_once('drive', map { "SELECT coalesce(refused, 'mine') FROM drive_lock('$a', '$a', 's$_', 'n', '$f', 30)" } 1 .. 10);
+    @out = $pg->at_once('drive', map { "SELECT coalesce(refused, 'mine') FROM drive_lock('$a', '$a', 's1', 'n', '$f', NULL, 30)" } 1 .. 10);
     is_deeply [sort @out], [('LOCKED') x 9, 'mine'], 'one gets the lock';
-    is q1("UPDATE locks SET expires_at = now() - interval '1 s'; SELECT coalesce(refused, 'mine') FROM drive_lock('$a', '$a', 'other', 'n', '$f', 30)"), 'mine', 'a lapsed lock is free';
+    is q1("UPDATE locks SET expires_at = now() - interval '1 s'; SELECT coalesce(refused, 'mine') FROM drive_lock('$a', '$a', 'other', 'n', '$f', NULL, 30)"), 'mine', 'a lapsed lock is free';
     is q1("SELECT coalesce(refused, 'saved') FROM drive_replace_commit('$a', '$a', 's1', '$f', NULL, 20, 't/p', '$a/q', NULL, NULL)"), 'LOCKED', 'others may not save meanwhile';
     is q1("SELECT drive_unlock('$a', 's1', '$f', (SELECT lock_id FROM locks WHERE file_id = '$f'))"), 'LOCK_LOST', 'nor let it go';
 };
@@ -160,7 +160,7 @@ subtest 'another account sees nothing and changes nothing' => sub {
     for my $call ("drive_folder_create('$b', '$b', '$f', 'n')", "drive_rename('$b', '$b', '$x', 'n')", "drive_move('$b', '$b', ARRAY['$x'], NULL)",
         "drive_star('$b', '$b', ARRAY['$x'], true)", "drive_trash('$b', '$b', ARRAY['$f'], NULL)", "drive_restore('$b', '$b', ARRAY['$x'], NULL)",
         "drive_purge('$b', '$b', ARRAY['$x'])", "drive_replace_commit('$b', '$b', 's', '$x', NULL, 1, 't', 'k', NULL, NULL)",
-        "drive_lock('$b', '$b', 's', 'n', '$x', 30)", "drive_copy_begin('$b', '$b', 'j', ARRAY['$x'], NULL)",
+        "drive_lock('$b', '$b', 's', 'n', '$x', NULL, 30)", "drive_copy_begin('$b', '$b', 'j', ARRAY['$x'], NULL)",
         "drive_upload_commit('$b', '$b', '$f', 'n', 1, 't', 'k', NULL, NULL)") {
         like q1("SELECT refused FROM $call"), qr/^(NOT_FOUND|PARENT_NOT_FOUND)$/, $call;
     }

@@ -17,7 +17,7 @@
 --   drive_copy_commit(account, actor, job)                                               file.copied each top item; sets the job's result
 --   drive_copy_abort(job) -> object keys that may exist by now
 --   drive_reserve(account, bytes, purpose, ttl_s) · drive_release(reservation)
---   drive_lock(account, actor, session, holder_name, file, ttl_s) · drive_unlock(account, session, file, lock_id)
+--   drive_lock(account, actor, session, holder_name, file, lock_id, ttl_s) · drive_unlock(account, session, file, lock_id)
 --   drive_touch(ids[], at_us[]) · drive_audit_downloads(users[], accounts[], files[], at_us[])     batched, never wait for a write
 --   drive_housekeeping(changes_kept) · reconcile_folder_aggregates(user_id)
 -- Reading only, before a body is taken:

@@ -50,9 +50,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- The holder is a session. Its own call renews the lock and the id stays, whether it names it or not: an app that lost the
--- answer asks again.
-CREATE FUNCTION drive_lock(p_account text, p_actor text, p_session text, p_holder_name text, p_file text, p_ttl_s integer)
+-- The holder is whoever was given the id: apps that share a session exclude each other too. Only its session's call that
+-- names the id renews the lock; p_lock NULL asks for a new one.
+CREATE FUNCTION drive_lock(p_account text, p_actor text, p_session text, p_holder_name text, p_file text, p_lock text, p_ttl_s integer)
 RETURNS TABLE (refused text, detail text, lock_id text, version bigint, expires_at bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE f files; l locks; r drive_change; v_now timestamptz;
@@ -63,7 +63,7 @@ BEGIN
     IF r.refused IS NOT NULL THEN RETURN QUERY SELECT r.refused, r.detail, NULL::text, NULL::bigint, NULL::bigint; RETURN; END IF;
     v_now := clock_timestamp();
     SELECT * INTO l FROM locks WHERE file_id = p_file AND expires_at > v_now;
-    IF FOUND AND l.session_id <> p_session THEN
+    IF FOUND AND (l.session_id <> p_session OR l.lock_id IS DISTINCT FROM p_lock) THEN
         RETURN QUERY SELECT 'LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
                                                          'expiresAt', drive_iso(l.expires_at))::text,
                             NULL::text, NULL::bigint, NULL::bigint;
