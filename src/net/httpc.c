@@ -193,7 +193,7 @@ static void on_event(struct io *io, uint32_t events)
         flags |= s->want & EPOLLIN ? CURL_CSELECT_IN : CURL_CSELECT_OUT;
     /* An answer that comes while the body is being sent is read before anything more is sent: sending could fail, and
      * the failure would hide the answer. */
-    if (s->upload != NULL && (flags & CURL_CSELECT_IN))
+    if (s->upload != NULL && (s->want & EPOLLIN) && (flags & CURL_CSELECT_IN))
         flags = CURL_CSELECT_IN;
     multi_run(s->multi, io->fd, flags);
 }

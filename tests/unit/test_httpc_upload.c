@@ -364,11 +364,13 @@ static void a_reset_without_an_answer_is_an_error(void **state)
 {
     (void)state;
     static char half_head[] = "HTTP/1.1 413 Too La";
-    for (int half = 0; half < 2; half++) {
+    for (int round = 0; round < 20; round++) { /* the reset comes at another point of the upload each time */
+        int half = round % 2;
         struct stub *s = stub_start(cut_without_a_word, half ? half_head : NULL);
         struct attempt a = {.peer = peer_at(s->url, NULL), .multipart = true};
         upload(&a);
-        assert_true(a.err == ERR_RESET || a.err == ERR_CLOSED || a.err == ERR_PROTO);
+        if (a.err != ERR_RESET && a.err != ERR_CLOSED && a.err != ERR_PROTO)
+            fail_msg("half %d: %s, %d, %s", half, err_symbol(a.err), a.status, a.message);
         assert_int_equal(a.status, 0);
         assert_true(a.message[0] != '\0');
         httpc_peer_free(&a.peer);
