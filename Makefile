@@ -140,9 +140,18 @@ bench: $(OBJ)/bench/engine
 	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine)
 
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
-test: unit
+test: deps
+	@$(MAKE) --no-print-directory unit
 	@$(MAKE) --no-print-directory V=asan replay
 	@$(MAKE) --no-print-directory comp sys
+
+# ---- from nothing to a verdict ----
+deps:
+	@.ci/deps build stack test
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/sim stack fetch --dir $(BUILD)
+demo: deps
+	@.ci/demo $(abspath $(BUILD)/sim) $(BUILD)/demo
 
 # ---- lint ----
 C_FILES = $(shell git ls-files '*.c' '*.h')
@@ -157,6 +166,8 @@ lint:
 define HELP
 make                build/sim
 make V=asan         a variant, in build/V: release debug asan tsan cov
+make deps           installs what Debian and npm have to give, where it is missing
+make demo           the main job: stack, seed 9 0.1, run 20 60 6 60, checks
 make test           every test; make V=asan test all under the sanitizers
 make unit           unit tests     make comp    component tests, against a scripted server
 make replay         fuzz corpora   make sys     system tests, on a stack of their own

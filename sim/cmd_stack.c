@@ -13,7 +13,7 @@ struct stack_options {
 
 static const struct opt_pos positions[] = {
     {"action", OPT_STR, offsetof(struct stack_options, action), 0, 0, false,
-     "up, down, status, logs; of one part: start, stop, kill, restart, pause, resume"},
+     "up, down, status, logs, fetch (only installs); of one part: start, stop,\nkill, restart, pause, resume"},
     {"part", OPT_STR, offsetof(struct stack_options, part), 0, 0, true, "postgres, redis, store or server"},
     {0},
 };
@@ -51,6 +51,11 @@ MAY_YIELD static enum err up(struct request *r, struct errinfo *ei)
 MAY_YIELD static enum err down(struct request *r, struct errinfo *ei)
 {
     return stack_down(r->stack, ei);
+}
+
+MAY_YIELD static enum err fetch(struct request *r, struct errinfo *ei)
+{
+    return stack_fetch(r->stack, ei);
 }
 
 MAY_YIELD static enum err status(struct request *r, struct errinfo *ei)
@@ -101,17 +106,12 @@ static const struct action {
     bool change; /* takes the stack's lock */
     MAY_YIELD enum err (*run)(struct request *r, struct errinfo *ei);
 } actions[] = {
-    {"up", PART_NONE, true, up},
-    {"down", PART_NONE, true, down},
-    {"status", PART_NONE, false, status},
-    {"logs", PART_MAY, false, logs},
-    {"start", PART_MUST, true, start},
-    {"stop", PART_MUST, true, stop},
-    {"kill", PART_MUST, true, kill_part},
-    {"restart", PART_MUST, true, restart},
-    {"pause", PART_MUST, true, pause_part},
-    {"resume", PART_MUST, true, resume},
-    {0},
+    {"up", PART_NONE, true, up},           {"down", PART_NONE, true, down},
+    {"fetch", PART_NONE, true, fetch},     {"status", PART_NONE, false, status},
+    {"logs", PART_MAY, false, logs},       {"start", PART_MUST, true, start},
+    {"stop", PART_MUST, true, stop},       {"kill", PART_MUST, true, kill_part},
+    {"restart", PART_MUST, true, restart}, {"pause", PART_MUST, true, pause_part},
+    {"resume", PART_MUST, true, resume},   {0},
 };
 
 static enum err find_action(const struct stack_options *o, const struct action **out, struct errinfo *ei)
@@ -127,8 +127,8 @@ static enum err find_action(const struct stack_options *o, const struct action *
         return ERR_OK;
     }
     return err_set(ei, ERR_USAGE,
-                   "stack: unknown action '%s': up, down, status, logs, start, stop, kill, restart, "
-                   "pause or resume",
+                   "stack: unknown action '%s': up, down, status, logs, fetch, start, stop, kill, "
+                   "restart, pause or resume",
                    o->action);
 }
 
@@ -168,7 +168,7 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 const struct command cmd_stack = {
     .name = "stack",
     .summary = "start and stop a throwaway Postgres, Redis, S3 store and reference server",
-    .usage = "sim stack up|down|status|logs [PART] | start|stop|kill|restart|pause|resume PART",
+    .usage = "sim stack up|down|status|logs [PART]|fetch | start|stop|kill|restart|pause|resume PART",
     .examples = "eval \"$(sim stack up)\"\n"
                 "sim stack status\n"
                 "sim stack logs server --lines 200\n"

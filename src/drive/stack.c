@@ -116,11 +116,14 @@ static enum err need_stack(const struct stack *s, struct errinfo *ei)
 
 /* ---- all parts ---- */
 
-MAY_YIELD static enum err choose_kind(struct stack *s, struct errinfo *ei)
+static enum err make_logs(const struct stack *s, struct errinfo *ei)
 {
     const char *logs = arena_printf(s->mem, "%s/logs", s->home);
-    if (mkdir(logs, 0700) < 0 && errno != EEXIST)
-        return err_sys(ei, ERR_ENV, "cannot make %s", logs);
+    return mkdir(logs, 0700) < 0 && errno != EEXIST ? err_sys(ei, ERR_ENV, "cannot make %s", logs) : ERR_OK;
+}
+
+MAY_YIELD static enum err choose_kind(struct stack *s, struct errinfo *ei)
+{
     if (stack_exists(s))
         return ERR_OK;
     s->fresh = true;
@@ -137,7 +140,9 @@ MAY_YIELD static enum err choose_kind(struct stack *s, struct errinfo *ei)
 
 enum err stack_up(struct stack *s, struct errinfo *ei)
 {
-    enum err err = choose_kind(s, ei);
+    enum err err = make_logs(s, ei);
+    if (!err)
+        err = choose_kind(s, ei);
     if (!err)
         err = stack_state_save(s, ei);
     if (!err)
@@ -146,6 +151,17 @@ enum err stack_up(struct stack *s, struct errinfo *ei)
         stack_state_remove(s);
         s->kind = KIND_NONE;
     }
+    return err;
+}
+
+enum err stack_fetch(struct stack *s, struct errinfo *ei)
+{
+    struct part *p = &s->parts[PART_STORE];
+    enum err err = make_logs(s, ei);
+    if (!err)
+        err = p->ops->prepare(p, ei);
+    if (err && err != ERR_INTERRUPTED)
+        stack_show_log(p);
     return err;
 }
 
@@ -229,10 +245,8 @@ enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei)
     if (part_alive(p))
         return ERR_OK;
     err = stack_part_bring_up(p, ei);
-    if (err && err != ERR_INTERRUPTED && s->conf.progress) {
-        fprintf(s->conf.progress, "%s: the last lines of its log:\n", p->ops->name);
-        stack_tail(s->conf.progress, p->log, 15);
-    }
+    if (err && err != ERR_INTERRUPTED)
+        stack_show_log(p);
     return err;
 }
 

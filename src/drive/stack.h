@@ -30,6 +30,8 @@ bool stack_exists(const struct stack *s);
 /* Brings up what is not there yet and waits until it answers. A failure names the part, shows the end of its log on
  * progress and takes down what this call made. */
 MAY_YIELD enum err stack_up(struct stack *s, struct errinfo *ei) WARN_UNUSED;
+/* Installs what stack_up would get from elsewhere (the npm package of the store), where it is missing. */
+MAY_YIELD enum err stack_fetch(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 /* Ends every process or container of the stack and removes its files, whatever state they are in. */
 MAY_YIELD enum err stack_down(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 /* One part by name: postgres redis store server. kill: without warning, as a crash; stop: in order. Both return when it

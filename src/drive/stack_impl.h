@@ -99,6 +99,7 @@ MAY_YIELD enum err part_tool(struct part *p, const char *const *argv, const char
                              int64_t limit_us, struct errinfo *ei) WARN_UNUSED;
 enum err part_signal(const struct part *p, int signo, struct errinfo *ei) WARN_UNUSED; /* to all its processes */
 void stack_say(struct stack *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void stack_show_log(const struct part *p); /* its last lines, on progress */
 /* Appends the last lines of a file, escaped. */
 void stack_tail(FILE *out, const char *path, int64_t lines);
 /* stack_ports.c */

@@ -34,6 +34,15 @@ void stack_say(struct stack *s, const char *fmt, ...)
     fflush(s->conf.progress);
 }
 
+void stack_show_log(const struct part *p)
+{
+    FILE *out = p->stack->conf.progress;
+    if (!out || access(p->log, R_OK) < 0)
+        return;
+    fprintf(out, "%s: the last lines of its log:\n", p->ops->name);
+    stack_tail(out, p->log, TAIL_LINES);
+}
+
 /* ---- processes ---- */
 
 bool part_alive(const struct part *p)
@@ -280,14 +289,11 @@ static struct part *first_failure(struct stack *s)
     return found;
 }
 
-static enum err blame(struct stack *s, const struct part *p, struct errinfo *ei)
+static enum err blame(const struct part *p, struct errinfo *ei)
 {
     if (p->err == ERR_INTERRUPTED)
         return err_set(ei, ERR_INTERRUPTED, "interrupted");
-    if (s->conf.progress && access(p->log, R_OK) == 0) {
-        fprintf(s->conf.progress, "%s: the last lines of its log:\n", p->ops->name);
-        stack_tail(s->conf.progress, p->log, TAIL_LINES);
-    }
+    stack_show_log(p);
     return err_set(ei, ERR_ENV, "%s: %s", p->ops->name, err_message(&p->ei));
 }
 
@@ -317,7 +323,7 @@ enum err stack_native_up(struct stack *s, struct errinfo *ei)
     const struct part *failed = first_failure(s);
     if (!failed)
         return stack_state_save(s, ei);
-    enum err err = blame(s, failed, ei);
+    enum err err = blame(failed, ei);
     struct errinfo after;
     enum err left = s->fresh ? stack_native_down(s, &after) : end_started(s, &after);
     if (left)
