@@ -84,11 +84,9 @@ static void print_setup(const struct run *run, int64_t took_us)
     char n[32], t[32], r[32];
     for (uint32_t a = 0; a < w->n_accounts; a++)
         folders += folders_count(w->accounts[a].folders);
-    fprintf(run->ctx->out,
-            "set-up: %u logins of %u account%s signed in, %s folders read in %s (%s requests, not counted "
-            "below)\n",
+    fprintf(run->ctx->out, "set-up: %u logins of %u account%s signed in, %s folders read in %s (%s requests)\n",
             w->n_logins, w->n_accounts, w->n_accounts == 1 ? "" : "s", str_thousands(n, sizeof(n), folders),
-            str_duration(t, sizeof(t), took_us), str_thousands(r, sizeof(r), w->setup_requests));
+            str_duration(t, sizeof(t), took_us), str_thousands(r, sizeof(r), w->meter.interval.by_cause[CAUSE_SETUP]));
 }
 
 static void print_plan(const struct run *run, uint64_t files_limit)
@@ -233,7 +231,6 @@ static void add_figures(const struct run *run, const struct phases *c)
         {"actions", "nothing_to_act_on", (double)t->empty, 0},
         {"actions", "not_started", (double)not_started, 0},
         {"actions", "late", (double)t->late, 0},
-        {"setup", "requests", (double)w->setup_requests, 0},
         {"outages", "count", (double)w->meter.n_outages, 0},
         {"outages", "seconds", out_s, 1},
     };

@@ -1,5 +1,5 @@
 /* Reads which folders the accounts have, level by level: a listing tells the next level's folders. It is set-up: its
- * requests are counted apart, and no latency of it enters the report. */
+ * requests have a cause of their own, and no latency of it enters the report. */
 #include "base/mem.h"
 #include "sim/logins.h"
 #include "sim/pace.h"
@@ -53,7 +53,7 @@ static MAY_YIELD enum err read_folder(struct crawl *c, const struct level_item *
     enum err e;
     for (unsigned tries = 0;; tries++) {
         e = api_list(l->api, it->folder, mem, &listing, &r);
-        w->setup_requests += api_pages(l->api);
+        meter_requests(&w->meter, CAUSE_SETUP, api_pages(l->api));
         if (r.outcome != OUT_THROTTLED ||
             !worker_sleep(w, pace_throttle_wait_us(r.retry_after_us, tries, &c->rng), PHASE_DRAIN))
             break;

@@ -100,7 +100,7 @@ static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner,
     struct api_result r;
     uint32_t skipped = 0;
     enum err e = api_sub_users(owner->api, mem, &users, &r);
-    f->w->setup_requests++;
+    meter_requests(&f->w->meter, CAUSE_SETUP, 1);
     if (e != ERR_OK || (r.outcome != OUT_OK && strcmp(r.code, API_CODE_ABSENT) != 0)) {
         e = err_set(f->ei, e == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "cannot list the sub-users of %s: %s",
                     owner->email, r.reason);

@@ -7,6 +7,12 @@ void meter_init(struct meter *m, struct stats *total)
     memset(m, 0, sizeof(*m));
     stats_init(&m->interval);
     m->total = total;
+    const struct api_result one = {.outcome = OUT_OK};
+    for (int op = 0; op < OP_COUNT; op++)
+        stats_record(&m->interval, (enum drive_op)op, &one, (struct mono){0});
+    stats_merge(m->total, &m->interval);
+    stats_reset(m->total);
+    stats_reset(&m->interval);
 }
 
 void meter_done(struct meter *m)

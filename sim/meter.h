@@ -32,6 +32,7 @@ struct meter {
     struct wall first_failure_wall;
 };
 
+/* Takes the memory of all histograms now, so that it is not mistaken for that of apps. */
 void meter_init(struct meter *m, struct stats *total);
 void meter_done(struct meter *m); /* total stays */
 void meter_requests(struct meter *m, enum cause cause, uint64_t n);

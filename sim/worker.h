@@ -56,7 +56,6 @@ struct worker {
     struct meter meter;
     struct ledger *ledger;        /* NULL: none is kept */
     uint64_t ledger_seq, run_key; /* run_key: makes the content of this run its own */
-    uint64_t setup_requests;
     enum phase phase;
     struct mono window, progress; /* window: its start; progress: the last step of a first full pass */
     uint64_t lanes;               /* running coroutines of apps */
