@@ -89,18 +89,27 @@ static void sample(struct report *p, int64_t interval_us)
 
 /* The generator is the limit when it has no processor time left to give or answers its own timers late; then what it
  * measured is partly itself. */
+static bool limited(const struct report *p)
+{
+    return p->cpu_share > CPU_LIMIT || p->lag_p99_us > LAG_LIMIT_US;
+}
+
+/* Late because others on this machine took the processors. */
+static bool crowded(const struct report *p)
+{
+    return p->cpu_share <= CPU_LIMIT && p->machine_idle >= 0 && p->machine_idle < IDLE_LEAST;
+}
+
 static void judge_generator(struct report *p)
 {
-    bool busy = p->cpu_share > CPU_LIMIT, late = p->lag_p99_us > LAG_LIMIT_US;
-    if (!busy && !late)
+    if (!limited(p))
         return;
     p->limited_intervals++;
     if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
         return;
     p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
-    bool crowded = !busy && p->machine_idle >= 0 && p->machine_idle < IDLE_LEAST;
     str_format(p->limited_why, sizeof(p->limited_why), "%sloop lag p99 %.1f ms at %.0f %% of a processor",
-               crowded ? "no processor time was left on this machine, " : "", (double)p->lag_p99_us / 1e3,
+               crowded(p) ? "no processor time was left on this machine, " : "", (double)p->lag_p99_us / 1e3,
                p->cpu_share * 100);
 }
 
@@ -129,8 +138,9 @@ static void print_generator(struct report *p)
         str_format(idle, sizeof(idle), ", machine %.0f %% idle", p->machine_idle * 100);
     str_format(line, sizeof(line), "generator: CPU %.0f %%, loop lag p99 %s%s", p->cpu_share * 100, lag, idle);
     fprintf(p->out, "%s\n", line);
-    if (p->cpu_share > CPU_LIMIT || p->lag_p99_us > LAG_LIMIT_US)
-        fprintf(p->out, "warning: the generator is the limit in this interval: its figures are not the server's\n");
+    if (limited(p))
+        fprintf(p->out, "warning: %s: this interval's figures are not the server's alone\n",
+                crowded(p) ? "no processor time is left on this machine" : "the generator is the limit");
 }
 
 static void print_outage(FILE *out, const struct outage *o, bool lasts)
