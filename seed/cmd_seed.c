@@ -176,8 +176,11 @@ static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *e
     }
     ctx->on_interrupt = on_interrupt;
     ctx->on_interrupt_arg = &s;
-    if (!c->explain)
+    if (!c->explain) {
+        pulse_init(&s.pulse, ctx->http, ctx->target->url);
         err = seed_all(&s, ei);
+        pulse_done(&s.pulse);
+    }
     ctx->on_interrupt = NULL;
     seed_accounts_free(&s);
     for (size_t i = 0; i < s.n_accounts; i++) {

@@ -3,8 +3,6 @@
 #include "base/mem.h"
 #include "seed/seed.h"
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define TICK_US       (200 * US_PER_MS)
 #define WINDOW_US     (2 * US_PER_S)
@@ -12,11 +10,6 @@
 #define WINDOW_UNITS  150  /* enough of them end a window early */
 #define GAIN          1.07 /* a larger crew has to pay this much */
 #define HOLD          8    /* windows until a larger crew is tried again */
-
-struct cpu {
-    uint64_t busy, all;
-    int64_t own_us;
-};
 
 struct run {
     struct seeder *s;
@@ -30,7 +23,6 @@ struct run {
     double best_rate, rate, call_rate;
     unsigned best_limit, hold;
     bool settled;
-    struct cpu cpu;
     char bound[120];
 };
 
@@ -53,44 +45,6 @@ static void spawn(struct run *r)
         r->active++;
         coro_spawn(r->s->ctx->loop, worker, r);
     }
-}
-
-static struct cpu cpu_now(void)
-{
-    struct cpu c = {.own_us = clock_process_cpu_us()};
-    unsigned long long v[8] = {0};
-    FILE *f = fopen("/proc/stat", "re");
-    if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
-                    &v[7]) == 8) {
-        c.busy = v[0] + v[1] + v[2] + v[5] + v[6];
-        c.all = c.busy + v[3] + v[4] + v[7];
-    }
-    if (f)
-        fclose(f);
-    return c;
-}
-
-/* What held the last window. Own processor first: more of it is the only cure that the user of this program has. */
-static void name_bound(struct run *r, int64_t us)
-{
-    struct cpu now = cpu_now();
-    double machine = now.all > r->cpu.all ? (double)(now.busy - r->cpu.busy) / (double)(now.all - r->cpu.all) : 0;
-    double own = (double)(now.own_us - r->cpu.own_us) / (double)us;
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    r->cpu = now;
-    if (own > 0.85)
-        snprintf(r->bound, sizeof r->bound, "bound by this program's own CPU");
-    else if (machine > 0.93)
-        snprintf(r->bound, sizeof r->bound, "bound by the %ld CPUs of this machine, this program's share %.0f %%", cpus,
-                 own * 100 / (double)cpus);
-    else if (!r->settled)
-        snprintf(r->bound, sizeof r->bound, "%u at a time, trying more", r->limit);
-    else if (r->s->n_accounts == 1 && r->c->writes)
-        snprintf(r->bound, sizeof r->bound, "one account commits one write at a time: %.0f commits/s, %u at once",
-                 r->call_rate, r->limit);
-    else
-        snprintf(r->bound, sizeof r->bound, "bound by the server's answers: %.0f/s, %u at a time", r->call_rate,
-                 r->limit);
 }
 
 static void climb(struct run *r)
@@ -120,7 +74,7 @@ static void climb(struct run *r)
     r->hold = HOLD;
 }
 
-static void measure(struct run *r)
+static MAY_YIELD void measure(struct run *r)
 {
     struct mono now = mono_now();
     int64_t us = mono_diff(now, r->window);
@@ -131,7 +85,11 @@ static void measure(struct run *r)
     r->call_rate = (double)(r->calls - r->window_calls) * 1e6 / (double)us;
     if (r->c->most > r->c->least)
         climb(r);
-    name_bound(r, us);
+    struct pulse_change change = pulse_take(&r->s->pulse);
+    if (r->settled)
+        pulse_name(&change, r->s->n_accounts, r->call_rate, r->bound, sizeof r->bound);
+    else
+        snprintf(r->bound, sizeof r->bound, "%u at a time, trying more", r->limit);
     r->window = now;
     r->window_done = r->c->done;
     r->window_calls = r->calls;
@@ -146,7 +104,7 @@ void crew_begin(struct seeder *s, struct crew *c)
 
 void crew_run(struct seeder *s, struct crew *c, size_t items)
 {
-    struct run r = {.s = s, .c = c, .items = items, .window = mono_now(), .window_done = c->done, .cpu = cpu_now()};
+    struct run r = {.s = s, .c = c, .items = items, .window = mono_now(), .window_done = c->done};
     r.limit = r.best_limit = c->learned ? c->learned : c->least;
     r.settled = c->most <= c->least;
     spawn(&r);

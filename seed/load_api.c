@@ -77,7 +77,7 @@ void seed_load_folders(struct seeder *s)
                               .units = all,
                               .least = 4,
                               .most = MOST_AT_ONCE,
-                              .writes = true,
+
                               .one = make_folder,
                               .arg = &load};
     crew_begin(s, &load.crew);
@@ -247,7 +247,7 @@ void seed_load_files(struct seeder *s)
                               .units = load.n_files,
                               .least = 4,
                               .most = MOST_AT_ONCE,
-                              .writes = true,
+
                               .one = send_batch,
                               .arg = &load};
     if (load.n_files) {

@@ -8,6 +8,7 @@
 #include "drive/cmd.h"
 #include "net/coro.h"
 #include "seed/planned.h"
+#include "seed/pulse.h"
 
 struct seed_conf {
     int64_t sub_users;
@@ -51,6 +52,7 @@ struct seeder {
     enum err fatal;
     struct errinfo why;
     struct mono last_ok;
+    struct pulse pulse;
     uint64_t unsettled; /* writes of this round whose fate is unknown */
     uint64_t failed;    /* entries of this round left for the next */
     uint64_t twins_undone, contents_checked;
@@ -82,7 +84,6 @@ struct crew {
     uint64_t units;       /* what progress counts to; 0: not known */
     uint64_t done;        /* raised by one() */
     unsigned least, most; /* at once: starts with least, tries up to most */
-    bool writes;          /* commits are what waits, not listings */
     MAY_YIELD void (*one)(struct seeder *s, void *arg, size_t item);
     void *arg;
     struct progress *progress; /* from here on the crew's own */

@@ -62,6 +62,7 @@ OF_COUNTER(aborted)
 OF_COUNTER(events_sent)
 OF_COUNTER(resyncs)
 OF_COUNTER(commits)
+OF_COUNTER(turns_us)
 OF_COUNTER(server_errors)
 OF_COUNTER(connections)
 OF_COUNTER(streams)
@@ -122,6 +123,8 @@ static const struct metric metrics[] = {
     {"drive_events_sent_total", "counter", "Event frames queued to streams.", value_events_sent},
     {"drive_resyncs_sent_total", "counter", "Resync frames queued to streams.", value_resyncs},
     {"drive_commits_total", "counter", "Changes committed to accounts.", value_commits},
+    {"drive_account_turns_microseconds_total", "counter",
+     "Time in which an account's one writer was at work, added up.", value_turns_us},
     {"drive_postgres_connections", "gauge", "Database connections open now.", value_pg_open},
     {"drive_postgres_waiting", "gauge", "Requests waiting for a database connection.", value_pg_waiting},
     {"drive_redis_up", "gauge", "1 while Redis is connected.", value_redis_up},

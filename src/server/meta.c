@@ -20,6 +20,7 @@ struct meta_slot {
     char account_id[DRIVE_ID_MAX + 1];
     struct sem sem;
     unsigned users;
+    struct mono since; /* the writer whose turn it is has it since then */
 };
 
 static struct meta_slot **slot_place(struct meta *m, const char *account_id)
@@ -40,11 +41,13 @@ struct meta_slot *meta_slot_take(struct server *s, const char *account_id)
     }
     slot->users++;
     sem_take(s->loop, &slot->sem, 1);
+    slot->since = mono_now();
     return slot;
 }
 
 void meta_slot_give(struct server *s, struct meta_slot *slot)
 {
+    s->metrics.turns_us += (uint64_t)mono_diff(mono_now(), slot->since);
     sem_give(&slot->sem, 1);
     if (--slot->users > 0)
         return;

@@ -1,0 +1,106 @@
+/* The bound is named from measurements only. Without the server's own figures, a machine that is busy all over is all
+ * that can be said: that an account's lock is the cause would be a guess. */
+#include "seed/pulse.h"
+#include "drive/target.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TURNS_FULL   0.80 /* an account whose writer is at work so much of the time has no more to give */
+#define OWN_FULL     0.85
+#define MACHINE_FULL 0.93
+
+static void read_machine(struct pulse *p)
+{
+    unsigned long long v[8] = {0};
+    FILE *f = fopen("/proc/stat", "re");
+    if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
+                    &v[7]) == 8) {
+        p->busy = v[0] + v[1] + v[2] + v[5] + v[6];
+        p->all = p->busy + v[3] + v[4] + v[7];
+    }
+    if (f)
+        fclose(f);
+    p->own_us = clock_process_cpu_us();
+    p->at = mono_now();
+}
+
+/* The value of a metric without labels; false when it is not there. */
+static bool metric(struct sv text, const char *name, int64_t *out)
+{
+    struct sv line, key;
+    while (sv_split(&text, '\n', &line)) {
+        if (line.n && line.p[0] != '#' && sv_split(&line, ' ', &key) && sv_eq_cstr(key, name))
+            return sv_to_i64(sv_trim(line), out);
+    }
+    return false;
+}
+
+static MAY_YIELD void read_server(struct pulse *p)
+{
+    const struct http_req req = {.method = "GET", .path = "/metrics", .timeout_us = US_PER_S};
+    struct http_resp resp;
+    p->server = false;
+    if (!p->peer)
+        return;
+    if (httpc_perform(p->peer, &req, &resp, NULL) == ERR_OK && resp.status == 200) {
+        struct sv text = {buf_cstr(&resp.body), resp.body.len};
+        p->server = metric(text, "drive_commits_total", &p->commits) &&
+                    metric(text, "drive_account_turns_microseconds_total", &p->turns_us);
+    }
+    bool told = p->server || resp.status == 0; /* no answer now is none for ever */
+    http_resp_done(&resp);
+    if (!told)
+        httpc_peer_free(&p->peer);
+}
+
+void pulse_init(struct pulse *p, struct httpc *http, const char *url)
+{
+    struct http_url u;
+    *p = (struct pulse){0};
+    if (http_url_parse(url, &u, NULL))
+        return;
+    if (target_host_is_loopback(u.host) && httpc_peer_new(&p->peer, http, url, NULL, NULL))
+        p->peer = NULL;
+    http_url_done(&u);
+    read_machine(p);
+}
+
+void pulse_done(struct pulse *p)
+{
+    if (p->peer)
+        httpc_peer_free(&p->peer);
+}
+
+struct pulse_change pulse_take(struct pulse *p)
+{
+    struct pulse before = *p;
+    struct pulse_change c = {.turns = -1, .commits = -1};
+    read_machine(p);
+    int64_t us = mono_diff(p->at, before.at) + 1;
+    if (p->all > before.all)
+        c.machine = (double)(p->busy - before.busy) / (double)(p->all - before.all);
+    c.own = (double)(p->own_us - before.own_us) / (double)us;
+    read_server(p);
+    if (p->server && before.server && p->turns_us >= before.turns_us) {
+        c.turns = (double)(p->turns_us - before.turns_us) / (double)us;
+        c.commits = (double)(p->commits - before.commits) * 1e6 / (double)us;
+    }
+    return c;
+}
+
+void pulse_name(const struct pulse_change *c, size_t accounts, double calls, char *dst, size_t n)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (accounts == 1 && c->turns >= TURNS_FULL)
+        snprintf(dst, n, "one account commits one write at a time: %.0f commits/s", c->commits);
+    else if (accounts > 1 && c->turns >= TURNS_FULL * (double)accounts)
+        snprintf(dst, n, "each of the %zu accounts commits one write at a time: %.0f commits/s", accounts, c->commits);
+    else if (c->own >= OWN_FULL)
+        snprintf(dst, n, "bound by this program's own CPU");
+    else if (c->machine >= MACHINE_FULL)
+        snprintf(dst, n, "bound by the %ld CPUs of this machine, %.0f %% of them this program's", cpus,
+                 c->own * 100 / (double)cpus);
+    else
+        snprintf(dst, n, "bound by the server's answers: %.0f/s", calls);
+}
