@@ -2,13 +2,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/content_impl.h"
+#include "server/sweeper.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* ---- what is in flight ---- */
 
-#define DOUBT_US (60 * US_PER_S)
+#define DOUBT_US (30 * US_PER_S)
 
 /* Never many (one an upload, a few a bulk upload), so a list does. */
 struct in_flight {
@@ -49,22 +50,31 @@ bool content_in_flight(struct server *s, const char *key)
     return false;
 }
 
-/* Doubts that are over go when the next one comes. */
 void content_doubt(struct server *s, struct content_object *o)
 {
+    for (struct in_flight *f = s->content->in_flight; f; f = f->next)
+        if (strcmp(f->key, o->key) == 0)
+            f->until = mono_add(mono_now(), DOUBT_US);
+    o->key[0] = '\0';
+    sweeper_wake(s);
+}
+
+/* Doubts that are over are forgotten on the way. */
+bool content_in_doubt(struct server *s)
+{
     struct mono now = mono_now();
+    bool any = false;
     for (struct in_flight **at = &s->content->in_flight; *at;) {
         struct in_flight *f = *at;
-        if (strcmp(f->key, o->key) == 0)
-            f->until = mono_add(now, DOUBT_US);
         if (mono_before(now, f->until)) {
+            any = any || mono_before(f->until, MONO_NEVER);
             at = &f->next;
-            continue;
+        } else {
+            *at = f->next;
+            mem_free(f);
         }
-        *at = f->next;
-        mem_free(f);
     }
-    o->key[0] = '\0';
+    return any;
 }
 
 void content_keep(struct server *s, struct content_object *o)

@@ -47,8 +47,9 @@ MAY_YIELD void content_discard(struct content_body **body);
 /* A row names the object now. */
 void content_keep(struct server *s, struct content_object *o);
 /* The connection broke during the call that was to name it: a row may name it now, or in a moment. It stays in flight
- * for a minute; then the sweeper judges. */
+ * for half a minute; then the sweeper judges. */
 void content_doubt(struct server *s, struct content_object *o);
+bool content_in_doubt(struct server *s); /* any object is */
 /* No row does: deletes it. When that fails, logs it; the sweeper will find it. */
 MAY_YIELD void content_drop(struct server *s, struct content_object *o);
 /* Deletes objects that no row names any more. Failures are logged and left to the sweeper. */

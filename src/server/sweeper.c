@@ -20,7 +20,7 @@
 #define KEPT           "1 day" /* jobs that ended, servers that are gone */
 
 struct sweeper {
-    struct done wake; /* the server stops */
+    struct done wake;
     struct group group;
     bool stopping;
 };
@@ -222,8 +222,15 @@ static void sweep_in_coroutine(void *arg)
             LOGW("sweeper", "not all could be cleaned up: %s", err_message(&ei));
         mem_free(w->suspects);
         mem_free(w);
-        done_wait_until(s->loop, &sw->wake, mono_add(mono_now(), soon || e != ERR_OK ? SOON_US : SWEEP_US));
+        soon = soon || e != ERR_OK || content_in_doubt(s);
+        done_wait_until(s->loop, &sw->wake, mono_add(mono_now(), soon ? SOON_US : SWEEP_US));
     }
+}
+
+void sweeper_wake(struct server *s)
+{
+    if (s->sweeper)
+        done_set(&s->sweeper->wake);
 }
 
 static enum err sweeper_start(struct server *s, struct errinfo *ei)
@@ -237,7 +244,7 @@ static enum err sweeper_start(struct server *s, struct errinfo *ei)
 static void sweeper_stop(struct server *s)
 {
     s->sweeper->stopping = true;
-    done_set(&s->sweeper->wake);
+    sweeper_wake(s);
     group_wait(s->loop, &s->sweeper->group);
     MEM_FREE(s->sweeper);
 }

@@ -10,4 +10,6 @@
 #include "server/server.h"
 
 extern const struct server_part sweeper_part;
+/* There may be something to sweep: does not wait for the next time. */
+void sweeper_wake(struct server *s);
 #endif

@@ -20,7 +20,8 @@ my $block = join '', map { pack 'N*', map { ($_ * 2654435761) & 0xffffffff } $_ 
 sub bytes { my ($n, $salt) = @_; my $b = pack('N', $salt // 0) . $block; return substr $b x (1 + $n / length $b), 0, $n }
 
 sub objects { return $stack->sql("SELECT count(*) FROM files WHERE path IS NOT NULL AND user_id = '$account'") }
-sub stored { return scalar grep { /_object$/ } split /\n/, `find '$stack->{dir}/.sim/store' -type f -path '*$account*'` }
+sub object_files { return grep { /_object$/ } split /\n/, `find '$stack->{dir}/.sim/store' -type f -path '*$account*'` }
+sub stored { return scalar(my @f = object_files()) }
 # Rows and objects of the account are one to one and storage use is their sum; called after whatever fails.
 sub whole {
     my ($what) = @_;
@@ -249,6 +250,20 @@ subtest 'the folder changes while a file comes' => sub {
     whole('after the changes');
 };
 
+subtest 'the database refuses what the store took' => sub {
+    my $f = $drive->upload(name => 'kept.txt', content => 'old')->{json};
+    $stack->sql(q{CREATE FUNCTION boom() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'boom'; END $$});
+    $stack->sql(q{CREATE TRIGGER boom BEFORE INSERT OR UPDATE ON files FOR EACH ROW WHEN (NEW.mime_type = 'x/boom') EXECUTE FUNCTION boom()});
+    for my $n (10, 1 << 20) {
+        is $drive->upload(name => 'boom.txt', content => bytes($n), type => 'x/boom')->{status}, 500, "a new file of $n bytes: 500";
+        is $drive->upload(name => 'x', content => bytes($n), type => 'x/boom', path => "/api/files/$f->{id}/replace")->{status}, 500, '  a save: 500';
+    }
+    $stack->sql('DROP FUNCTION boom CASCADE');
+    is row('boom.txt'), 0, 'no row';
+    is $drive->get("/api/files/$f->{id}/download")->{body}, 'old', 'the old content is there';
+    whole('after the failures');
+};
+
 subtest 'bulk uploads' => sub {
     my $folder = $drive->json('POST', '/api/files/folder', { name => 'bulk' })->{json}{id};
     my @files = ((map { { name => "n$_.txt", content => bytes(1000 + $_, $_), id => "c$_", time => 1453295674000 + $_ } } 0 .. 59),
@@ -380,6 +395,27 @@ subtest 'the store goes away' => sub {
     my $failed = $drive->job($lost);
     is "$failed->{status} $failed->{json}{error}", '500 PARENT_NOT_FOUND', 'the other one failed, and says why';
     is $errors->(), $before, '  which is no error of the server';
+    whole('after the outage');
+};
+
+subtest 'the database dies while rows are written' => sub {
+    # The commit waits for a lock of ours until its connection is gone: whether it was done is not to be known.
+    $stack->sql(q{CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$});
+    $stack->sql(q{CREATE TRIGGER slow BEFORE INSERT ON files FOR EACH ROW WHEN (NEW.mime_type = 'x/slow') EXECUTE FUNCTION slow()});
+    my ($type, $before, $behind) = DriveClient::framing(name => 'unsure.txt', type => 'x/slow');
+    my %known = map { $_ => 1 } object_files();
+    my $sock = $drive->connect;
+    DriveClient::put($sock, $drive->head('POST', '/api/files/upload', $type, 'Content-Length: ' . length "${before}x$behind") . "${before}x$behind");
+    ok wait_until(10, sub { $stack->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") > 0 }), 'a commit is on its way';
+    my ($object) = grep { !$known{$_} } object_files();
+    ok $object, '  and the object is there';
+    is $stack->stack('kill', 'postgres')->{status}, 0, 'killed';
+    is DriveClient::answer($sock)->{status}, 503, 'the client is told';
+    ok -e $object, 'the object stays as long as a row may name it';
+    is $stack->stack('start', 'postgres')->{status}, 0, 'back';
+    ok wait_until(30, sub { eval { $stack->sql('DROP FUNCTION slow CASCADE'); 1 } }), 'and answers';
+    is row('unsure.txt'), 0, 'the row was not written';
+    ok wait_until(90, sub { !-e $object }), 'so the object is swept';
     whole('after the outage');
 };
 
