@@ -26,7 +26,8 @@
     X(seed) \
     X(run) \
     X(check) \
-    X(serve)
+    X(serve) \
+    X(doctor)
 /* clang-format on */
 #define X(name) extern const struct command cmd_##name;
 COMMANDS(X)

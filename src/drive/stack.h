@@ -44,6 +44,18 @@ MAY_YIELD enum err stack_part_pause(struct stack *s, const char *part, bool paus
 /* From a signal: ends a running stack_up or start early, with ERR_INTERRUPTED. */
 void stack_cancel(struct stack *s);
 
+/* What stack_up needs of this machine and whether it is there, for `sim doctor`. */
+struct stack_need {
+    const char *name; /* "Postgres" */
+    bool there;
+    char detail[160];    /* what was found: version or path; or why it is not enough */
+    const char *package; /* Debian's; NULL: another command brings it */
+    const char *command; /* when it is not a package */
+};
+#define STACK_NEEDS_MAX 8
+/* Returns how many. *docker: an engine answers, so that the programs are not needed. */
+MAY_YIELD size_t stack_needs(struct stack *s, struct stack_need out[STACK_NEEDS_MAX], bool *docker);
+
 /* The lines NAME=value, with `export ` before each for a shell to eval. */
 enum err stack_print_env(const struct stack *s, FILE *out, bool export, struct errinfo *ei) WARN_UNUSED;
 /* A table. ERR_ENV when a part is down or there is no stack. */

@@ -67,6 +67,9 @@ struct stack {
 };
 extern const struct part_ops stack_postgres, stack_redis, stack_store, stack_server;
 
+/* stack_store.c */
+bool stack_store_installed(char *where, size_t n); /* the npm package; where it is or would be */
+
 /* stack_state.c */
 void stack_state_init(struct stack *s);
 enum err stack_state_load(struct stack *s, struct errinfo *ei) WARN_UNUSED;

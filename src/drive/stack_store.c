@@ -88,6 +88,16 @@ MAY_YIELD static enum err install(struct part *p, struct arena *mem, const char 
     return err;
 }
 
+bool stack_store_installed(char *where, size_t n)
+{
+    struct arena *mem = arena_new(4096);
+    const char *folder = package_folder(mem);
+    bool there = access(folder, X_OK) == 0;
+    str_format(where, n, "%s", folder);
+    arena_free(&mem);
+    return there;
+}
+
 MAY_YIELD static enum err prepare(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(4096);

@@ -1,0 +1,319 @@
+/* `sim doctor`: what this machine and the target can do, what is missing, and the one command that brings it. */
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "drive/api.h"
+#include "drive/cmd.h"
+#include "drive/stack.h"
+#include "net/work.h"
+#include "sim/plan.h"
+#include "store/kv.h"
+#include "store/pg.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define OWNER "owner" DRIVE_EMAIL_DOMAIN
+
+enum verdict { FINE, NOTED, MISSING };
+struct doctor {
+    struct cmd_ctx *ctx;
+    unsigned missing;
+    struct buf packages; /* Debian's, that would bring what is missing */
+    const char *command; /* another command that would; NULL: none is needed */
+};
+
+static void row(struct doctor *d, enum verdict v, const char *name, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static void row(struct doctor *d, enum verdict v, const char *name, const char *fmt, ...)
+{
+    static const char *const words[] = {"ok", "note", "missing"};
+    va_list ap;
+    fprintf(d->ctx->out, "  %-8s %-14s ", words[v], name);
+    va_start(ap, fmt);
+    vfprintf(d->ctx->out, fmt, ap);
+    va_end(ap);
+    fputc('\n', d->ctx->out);
+    if (v == MISSING)
+        d->missing++;
+}
+
+/* ---- this machine ---- */
+
+static void need(struct doctor *d, const struct stack_need *n, bool docker)
+{
+    row(d, n->there ? FINE : docker ? NOTED : MISSING, n->name, "%s", n->detail);
+    if (n->there || docker)
+        return;
+    if (!n->package)
+        d->command = d->command ? d->command : n->command;
+    else if (buf_appendf(&d->packages, " %s", n->package))
+        d->command = "make deps"; /* too many to list */
+}
+
+MAY_YIELD static enum err stack_rows(struct doctor *d, struct errinfo *ei)
+{
+    struct stack *s = NULL;
+    struct stack_conf conf = {0};
+    struct stack_need needs[STACK_NEEDS_MAX];
+    bool docker = false;
+    enum err err = stack_open(&s, d->ctx->loop, d->ctx->http, &conf, false, ei);
+    if (err)
+        return err;
+    size_t n = stack_needs(s, needs, &docker);
+    row(d, FINE, "stack", "%s",
+        docker ? "a Docker engine answers: `sim stack up` uses containers"
+               : "no Docker engine answers: `sim stack up` uses native processes");
+    for (size_t i = 0; i < n; i++)
+        need(d, &needs[i], docker);
+    stack_close(&s);
+    return ERR_OK;
+}
+
+static void files_row(struct doctor *d)
+{
+    struct rlimit r;
+    unsigned apps = 0;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0)
+        return;
+    if (r.rlim_max == RLIM_INFINITY) {
+        row(d, FINE, "open files", "no limit");
+        return;
+    }
+    for (unsigned step = 1u << 20; step > 0; step >>= 1)
+        if (plan_files_needed(apps + step, (apps + step) / DRIVE_STREAMS_PER_LOGIN + 1) <= r.rlim_max)
+            apps += step;
+    row(d, r.rlim_max < 4096 ? NOTED : FINE, "open files",
+        "%llu allowed (now %llu, raised as needed): enough for %u apps in one process", (unsigned long long)r.rlim_max,
+        (unsigned long long)r.rlim_cur, apps);
+}
+
+static void size_rows(struct doctor *d)
+{
+    char memory[32], disk[32];
+    struct statvfs fs;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    row(d, cpus < 2 ? NOTED : FINE, "size", "%ld CPUs, %s of memory", cpus, str_bytes(memory, sizeof memory, bytes));
+    if (statvfs(".", &fs) == 0) {
+        uint64_t left = (uint64_t)fs.f_bavail * fs.f_frsize;
+        row(d, left < UINT64_C(4) << 30 ? NOTED : FINE, "disk", "%s free here; a tree of scale 1 takes about 3 GiB",
+            str_bytes(disk, sizeof disk, left));
+    }
+}
+
+/* ---- the target ---- */
+
+struct stream_look {
+    int status;
+    struct done done;
+};
+
+static void on_stream_open(void *arg, int status)
+{
+    struct stream_look *l = arg;
+    l->status = status;
+    done_set(&l->done);
+}
+
+static void on_stream_event(void *arg, const struct api_event *ev)
+{
+    (void)arg, (void)ev;
+}
+
+static void on_stream_close(void *arg, const struct api_result *r)
+{
+    struct stream_look *l = arg;
+    l->status = r->status;
+    done_set(&l->done);
+}
+
+MAY_YIELD static bool has_events(struct doctor *d, struct api *a)
+{
+    static const struct api_stream_ops ops = {on_stream_open, on_stream_event, on_stream_close};
+    struct stream_look look = {0};
+    struct api_stream *stream = NULL;
+    struct errinfo ei;
+    if (api_stream_open(&stream, a, NULL, &ops, &look, &ei))
+        return false;
+    done_wait_until(d->ctx->loop, &look.done, mono_add(mono_now(), 5 * US_PER_S));
+    if (look.status == 200)
+        api_stream_close(&stream);
+    return look.status == 200;
+}
+
+/* Locks and ranges show on a file alone. Returns what was tried. */
+MAY_YIELD static unsigned probe_file(struct api *a)
+{
+    struct arena *mem = arena_new(4096);
+    struct drive_listing recent = {0};
+    struct api_result r;
+    struct api_lock lock;
+    unsigned tried = 0;
+    if (api_recent(a, 1, mem, &recent, &r) == ERR_OK && recent.n > 0 && !recent.items[0].folder) {
+        const char *id = recent.items[0].id;
+        if (api_lock(a, id, 30, NULL, &lock, &r) == ERR_OK && r.outcome == OUT_OK)
+            (void)!api_unlock(a, id, lock.id, &r);
+        (void)!api_download(a, id, 0, 1, NULL, NULL, NULL, 0, &r);
+        tried = API_CAP_LOCKS | API_CAP_RANGES;
+    }
+    arena_free(&mem);
+    return tried;
+}
+
+static void caps_row(struct doctor *d, enum verdict v, const char *name, unsigned caps, const char *after)
+{
+    struct buf text = BUF_INIT(400);
+    enum err err = ERR_OK;
+    for (unsigned cap = 1; cap < API_CAP_ALL && !err; cap <<= 1)
+        if (caps & cap)
+            err = buf_appendf(&text, "%s%s", text.len ? ", " : "", api_cap_text((enum api_cap)cap));
+    if (text.len)
+        row(d, v, name, "%s%s", buf_cstr(&text), after);
+    buf_done(&text);
+}
+
+MAY_YIELD static void capability_rows(struct doctor *d)
+{
+    struct api_conf conf = {.base_url = d->ctx->target->url, .http = d->ctx->http, .timeout_us = 15 * US_PER_S};
+    unsigned assumed = API_CAP_JOBS | API_CAP_BULK | API_CAP_LOCKS | API_CAP_RANGES;
+    struct api *a = NULL;
+    struct api_result r = {0};
+    struct errinfo ei;
+    if (api_new(&a, &conf, &ei)) {
+        row(d, MISSING, "capabilities", "%s", err_message(&ei));
+        return;
+    }
+    bool in = api_sign_in(a, OWNER, d->ctx->target->password, &r) == ERR_OK && r.outcome == OUT_OK;
+    if (!in) {
+        row(d, NOTED, "capabilities", "not known before `sim seed`: %s cannot sign in (%s)", OWNER, r.reason);
+    } else if (api_probe(a, &r) == ERR_OK) {
+        assumed &= ~probe_file(a);
+        if (!has_events(d, a))
+            api_set_caps(a, api_caps(a) & ~(unsigned)API_CAP_EVENTS);
+        caps_row(d, FINE, "it has", api_caps(a) & ~assumed, "");
+        caps_row(d, NOTED, "it lacks", API_CAP_ALL & ~api_caps(a), " (README tells what takes their place)");
+        caps_row(d, NOTED, "assumed", api_caps(a) & assumed, " (the first call of its kind will show)");
+    } else {
+        row(d, MISSING, "capabilities", "%s", r.reason);
+    }
+    api_free(&a);
+}
+
+MAY_YIELD static void database_row(struct doctor *d)
+{
+    const char *url = d->ctx->target->database_url;
+    struct pg_pool *pool = NULL;
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    if (!url) {
+        row(d, NOTED, "database", "DATABASE_URL is not set: checks that read it are not run");
+        return;
+    }
+    enum err err = pg_pool_new(&pool, d->ctx->loop, url, 1, &ei);
+    if (!err)
+        err = pg_run(pool, "SELECT current_setting('server_version'), current_setting('max_connections')", 0, NULL,
+                     &res, &ei);
+    if (err)
+        row(d, MISSING, "database", "%s", err_message(&ei));
+    else
+        row(d, FINE, "database", "Postgres %s, %s connections", pg_str(res, 0, 0), pg_str(res, 0, 1));
+    pg_result_free(&res);
+    pg_pool_free(&pool);
+}
+
+MAY_YIELD static void redis_row(struct doctor *d)
+{
+    const char *url = d->ctx->target->redis_url;
+    struct kv *k = NULL;
+    struct errinfo ei;
+    if (!url)
+        return;
+    enum err err = kv_new(&k, d->ctx->loop, url, &ei);
+    if (!err)
+        err = kv_ready(k, mono_add(mono_now(), 5 * US_PER_S), &ei);
+    row(d, err ? MISSING : FINE, "Redis", "%s", err ? err_message(&ei) : "answers");
+    kv_free(&k);
+}
+
+MAY_YIELD static void store_row(struct doctor *d)
+{
+    struct blob_conf conf = target_blob_conf(d->ctx->target);
+    struct work *work = work_new(d->ctx->loop, 2);
+    struct blob *b = NULL;
+    struct errinfo ei;
+    enum err err = blob_new(&b, d->ctx->loop, d->ctx->http, work, &conf, &ei);
+    if (!err)
+        err = blob_probe(b, &ei);
+    if (err)
+        row(d, MISSING, "S3 bucket", "%s", err_message(&ei));
+    else
+        row(d, FINE, "S3 bucket", "%s at %s: head, list, write, read and delete work", conf.bucket, conf.endpoint);
+    blob_free(&b);
+    work_free(&work);
+}
+
+MAY_YIELD static void target_rows(struct doctor *d)
+{
+    const struct target *t = d->ctx->target;
+    struct errinfo ei;
+    fprintf(d->ctx->out, "target\n");
+    if (!t->url) {
+        row(d, NOTED, "server", "TMA_URL is not set: `eval \"$(sim stack up)\"` makes one");
+        return;
+    }
+    enum err err = target_require_url(t, &ei);
+    if (!err)
+        err = target_probe(t, d->ctx->loop, d->ctx->http, &ei);
+    if (err)
+        row(d, MISSING, "server", "%s", err_message(&ei));
+    else
+        row(d, FINE, "server", "%s (from %s)", t->url, t->url_from);
+    if (!err)
+        capability_rows(d);
+    if (err != ERR_SAFETY) { /* nothing of a server that must not be touched */
+        database_row(d);
+        redis_row(d);
+        if (target_has_s3(t))
+            store_row(d);
+        else
+            row(d, NOTED, "S3 bucket", "TMA_LOAD_S3_* is not set: the server keeps its own bucket");
+    }
+}
+
+static enum err verdict(struct doctor *d, struct errinfo *ei)
+{
+    if (d->missing == 0)
+        return ERR_OK;
+    if (d->packages.len > 0)
+        return err_set(ei, ERR_ENV, "missing: %sapt-get install -y%s", geteuid() == 0 ? "" : "sudo ",
+                       buf_cstr(&d->packages));
+    if (d->command)
+        return err_set(ei, ERR_ENV, "missing: %s", d->command);
+    return err_set(ei, ERR_ENV, "the target is not as it should be: see above");
+}
+
+static enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    struct doctor d = {.ctx = ctx, .packages = BUF_INIT(160)};
+    (void)conf;
+    fprintf(ctx->out, "this machine\n");
+    enum err err = stack_rows(&d, ei);
+    files_row(&d);
+    size_rows(&d);
+    target_rows(&d);
+    if (!err)
+        err = verdict(&d, ei);
+    buf_done(&d.packages);
+    return err;
+}
+
+const struct command cmd_doctor = {
+    .name = "doctor",
+    .summary = "what this machine and the target can do, and what is missing",
+    .usage = "sim doctor",
+    .examples = "sim doctor",
+    .run = run,
+};
