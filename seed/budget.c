@@ -41,19 +41,36 @@ static struct seed_login *least_busy(struct seed_account *a, struct mono now, st
     return best;
 }
 
+/* A server without sub-users: the other logins are strangers to this tree. */
+static struct seed_account usable(const struct seeder *s, unsigned account)
+{
+    struct seed_account a = s->accounts[account];
+    if (!s->own_sub_users)
+        a.n_logins = 1;
+    return a;
+}
+
+int64_t seed_budget_wait_us(const struct seeder *s, unsigned account, uint64_t requests)
+{
+    struct seed_account a = usable(s, account);
+    uint64_t a_window = (uint64_t)a.n_logins * WINDOW_MOST, spent = 0;
+    for (size_t i = 0; i < a.n_logins; i++)
+        spent += a.logins[i].window_requests;
+    return (int64_t)((spent + requests) / a_window) * WINDOW_US;
+}
+
 struct seed_login *seed_login_take(struct seeder *s, unsigned account)
 {
-    /* A server without sub-users: the other logins are strangers to this tree. */
-    struct seed_account owner_only = {s->accounts[account].logins, 1};
-    struct seed_account *a = s->own_sub_users ? &s->accounts[account] : &owner_only;
+    struct seed_account a = usable(s, account);
     while (!s->stop) {
         struct mono now = mono_now(), free_at;
-        struct seed_login *l = least_busy(a, now, &free_at);
+        struct seed_login *l = least_busy(&a, now, &free_at);
         if (l) {
             l->in_flight++;
             l->window_requests++;
             return l;
         }
+        s->budget_back = free_at;
         struct mono soon = mono_add(now, PAUSE_US); /* in steps, to notice an interruption */
         coro_sleep_until(s->ctx->loop, mono_before(free_at, soon) ? free_at : soon);
         s->stats->waited_us += mono_diff(mono_now(), now);

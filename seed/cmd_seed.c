@@ -34,6 +34,13 @@ void seed_say(struct seeder *s, const char *fmt, ...)
     fputc('\n', s->ctx->out);
 }
 
+/* Of the way, not of the outcome: left out with --quiet. */
+#define NOTE(s, ...)                                                                                                   \
+    do {                                                                                                               \
+        if (!(s)->ctx->common->quiet)                                                                                  \
+            seed_say(s, __VA_ARGS__);                                                                                  \
+    } while (0)
+
 static void on_interrupt(void *arg)
 {
     struct seeder *s = arg;
@@ -66,10 +73,10 @@ static void say_plan(struct seeder *s)
         files += s->trees[i].counts.files;
         bytes += s->trees[i].bytes;
     }
-    seed_say(s, "plan: %zu owner%s with %lld sub-users each, %s folders, %s files, %s (seed %lld, sizes \"%s\")",
-             s->n_accounts, s->n_accounts == 1 ? "" : "s", (long long)s->conf->sub_users,
-             str_thousands(a, sizeof a, folders), str_thousands(b, sizeof b, files), str_bytes(c, sizeof c, bytes),
-             (long long)s->ctx->common->seed, s->conf->preset);
+    NOTE(s, "plan: %zu owner%s with %lld sub-users each, %s folders, %s files, %s (seed %lld, sizes \"%s\")",
+         s->n_accounts, s->n_accounts == 1 ? "" : "s", (long long)s->conf->sub_users,
+         str_thousands(a, sizeof a, folders), str_thousands(b, sizeof b, files), str_bytes(c, sizeof c, bytes),
+         (long long)s->ctx->common->seed, s->conf->preset);
 }
 
 static void say_found(struct seeder *s)
@@ -81,9 +88,8 @@ static void say_found(struct seeder *s)
         files += s->founds[i].n_files;
     }
     if (folders || files)
-        seed_say(s, "already there: %s folders, %s files%s", str_thousands(a, sizeof a, folders),
-                 str_thousands(b, sizeof b, files),
-                 seed_complete(s) ? "; nothing is missing" : "; going on from there");
+        NOTE(s, "already there: %s folders, %s files%s", str_thousands(a, sizeof a, folders),
+             str_thousands(b, sizeof b, files), seed_complete(s) ? "; nothing is missing" : "; going on from there");
 }
 
 static uint64_t entries_found(const struct seeder *s)
@@ -111,9 +117,25 @@ static MAY_YIELD void look_first(struct seeder *s)
         say_found(s);
 }
 
+/* Requests that the missing part takes at least, against what an account's logins may send in their window. */
+static void say_budget(struct seeder *s)
+{
+    char wait[32];
+    int64_t longest = 0;
+    for (unsigned a = 0; a < s->n_accounts; a++) {
+        int64_t us = seed_budget_wait_us(s, a, seed_requests_left(s, a));
+        longest = us > longest ? us : longest;
+    }
+    if (longest)
+        NOTE(s, "the logins' request budgets will be waited for, about %s; more sub-users would shorten that",
+             str_duration(wait, sizeof wait, longest));
+}
+
 static MAY_YIELD void rounds(struct seeder *s)
 {
     look_first(s);
+    if (!s->stop)
+        say_budget(s);
     for (unsigned round = 0; !s->stop && !seed_complete(s); round++) {
         uint64_t before = s->folders_made + s->files_made;
         s->failed = s->unsettled = 0;
@@ -129,7 +151,7 @@ static MAY_YIELD void rounds(struct seeder *s)
             seed_fail(s, ERR_CHECK, "%llu entries of the plan cannot be made; the reasons are below",
                       (unsigned long long)s->failed);
         else
-            seed_say(s, "%llu entries are still missing: once more", (unsigned long long)s->failed);
+            NOTE(s, "%llu entries are still missing: once more", (unsigned long long)s->failed);
     }
 }
 
@@ -143,13 +165,13 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
         seed_remove_twins(s);
     if (!s->stop)
         seed_verify_content(s);
-    if (!s->fatal || s->fatal == ERR_CHECK || s->fatal == ERR_WRONG)
-        if (!s->ctx->result->interrupted && seed_complete(s))
-            seed_summarise(s);
+    bool looked = !s->fatal || s->fatal == ERR_CHECK || s->fatal == ERR_WRONG;
+    if (looked && !*s->ctx->interrupts)
+        seed_summarise(s);
     if (s->folders_made || s->files_made)
-        seed_say(s, "made: %s folders, %s files; read back and compared: %llu files",
-                 str_thousands(a, sizeof a, s->folders_made), str_thousands(b, sizeof b, s->files_made),
-                 (unsigned long long)s->contents_checked);
+        NOTE(s, "made: %s folders, %s files; read back and compared: %llu files",
+             str_thousands(a, sizeof a, s->folders_made), str_thousands(b, sizeof b, s->files_made),
+             (unsigned long long)s->contents_checked);
     if (s->fatal) {
         if (ei)
             *ei = s->why;

@@ -95,6 +95,18 @@ static MAY_YIELD void measure(struct run *r)
     r->window_calls = r->calls;
 }
 
+/* Waiting for a budget is what holds all else, while it lasts. */
+static const char *bound_now(struct run *r, char *dst, size_t n)
+{
+    struct mono now = mono_now();
+    char left[32];
+    if (!mono_before(now, r->s->budget_back))
+        return r->bound[0] ? r->bound : NULL;
+    snprintf(dst, n, "the logins' request budgets are spent: %s to wait",
+             str_duration(left, sizeof left, mono_diff(r->s->budget_back, now)));
+    return dst;
+}
+
 void crew_begin(struct seeder *s, struct crew *c)
 {
     if (s->conf->jobs)
@@ -107,16 +119,17 @@ void crew_run(struct seeder *s, struct crew *c, size_t items)
     struct run r = {.s = s, .c = c, .items = items, .window = mono_now(), .window_done = c->done};
     r.limit = r.best_limit = c->learned ? c->learned : c->least;
     r.settled = c->most <= c->least;
+    char waits[120];
     spawn(&r);
     while (r.active > 0) {
         if (done_wait_until(s->ctx->loop, &r.idle, mono_add(mono_now(), TICK_US)) && r.active == 0)
             break;
         measure(&r);
-        progress_set(c->progress, c->done, r.bound[0] ? r.bound : NULL);
+        progress_set(c->progress, c->done, bound_now(&r, waits, sizeof waits));
         spawn(&r);
     }
     c->learned = r.best_limit;
-    progress_set(c->progress, c->done, r.bound[0] ? r.bound : NULL);
+    progress_set(c->progress, c->done, bound_now(&r, waits, sizeof waits));
 }
 
 void crew_end(struct crew *c)

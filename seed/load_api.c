@@ -239,6 +239,23 @@ static MAY_YIELD void send_batch(struct seeder *s, void *arg, size_t i)
     cargo_done(&c);
 }
 
+uint64_t seed_requests_left(const struct seeder *s, unsigned account)
+{
+    const struct planned *t = &s->trees[account];
+    const struct found *f = &s->founds[account];
+    uint64_t n = t->counts.folders - f->n_folders;
+    for (uint32_t i = 0; i < t->counts.folders; i++) {
+        uint32_t small = 0;
+        for (uint32_t k = t->folders[i].first_file; k < t->folders[i].first_file + t->folders[i].n_files; k++) {
+            bool missing = f->files[k].state == FOUND_NO, large = t->files[k].size > BULK_FILE_MOST;
+            n += missing && large;
+            small += missing && !large;
+        }
+        n += s->no_bulk ? small : (small + BULK_FILES - 1) / BULK_FILES;
+    }
+    return n ? n + t->counts.folders : 0;
+}
+
 void seed_load_files(struct seeder *s)
 {
     struct file_load load = {0};

@@ -52,6 +52,7 @@ struct seeder {
     enum err fatal;
     struct errinfo why;
     struct mono last_ok;
+    struct mono budget_back; /* somebody waits for a budget that comes back then */
     struct pulse pulse;
     uint64_t unsettled; /* writes of this round whose fate is unknown */
     uint64_t failed;    /* entries of this round left for the next */
@@ -73,6 +74,8 @@ void seed_accounts_free(struct seeder *s);
 /* budget.c: which login asks, and what its answer means */
 /* The least busy login of the account whose budget lasts; waits when none is left. NULL when the work has stopped. */
 MAY_YIELD struct seed_login *seed_login_take(struct seeder *s, unsigned account);
+/* How long so many more requests have to wait for budgets, without those that may go at once. */
+int64_t seed_budget_wait_us(const struct seeder *s, unsigned account, uint64_t requests);
 void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r); /* a call made without them */
 /* Counts the call. True when it is to be made again (throttled, or certainly not done): after a wait, if one is due. */
 MAY_YIELD bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err,
@@ -102,6 +105,7 @@ bool seed_complete(const struct seeder *s); /* every planned entry was found */
 /* load_api.c: makes what founds lack */
 MAY_YIELD void seed_load_folders(struct seeder *s);
 MAY_YIELD void seed_load_files(struct seeder *s);
+uint64_t seed_requests_left(const struct seeder *s, unsigned account); /* to make what is missing, and to look at it */
 
 /* twins.c: second copies of our own files, "report (1).pdf", left by requests that outlived their seeder */
 MAY_YIELD bool seed_remove(struct seeder *s, unsigned account, const char *id); /* for good */
