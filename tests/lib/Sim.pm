@@ -94,14 +94,23 @@ sub psql {
 }
 
 package Sim::Stack;
-# A stack of our own in a private folder, taken down when the object goes (also when the test dies).
+# A stack of our own in a private folder, taken down when the object goes, when the test dies and when it is ended by a
+# signal. The folder outlives the stack: File::Temp's own clean-up would come first and leave the processes behind.
 use strict;
 use warnings;
+use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
+use Scalar::Util qw(refaddr weaken);
+
+my %live;
+my $main = $$;
+$SIG{$_} //= sub { $$ == $main ? exit 1 : POSIX::_exit(1) } for qw(INT TERM HUP); # so that END runs
+END { local $?; $_ && $_->close for values %live }
 
 sub new {
     my ($class, @args) = @_;
-    my $self = bless { dir => tempdir(CLEANUP => 1), owner => $$ }, $class;
+    my $self = bless { dir => tempdir(), owner => $$ }, $class;
+    weaken($live{ refaddr $self } = $self);
     $self->up(@args);
     return $self;
 }
@@ -130,12 +139,16 @@ sub object_file {
     return $found;
 }
 
-sub DESTROY {
+sub close {
     my ($self) = @_;
-    return if $$ != $self->{owner};
+    return if $$ != $self->{owner} || $self->{closed}++;
     local ($?, $@);
-    $self->stack('down');
+    my $r = $self->stack('down');
+    warn "sim stack down failed ($r->{status}), see $self->{dir}: $r->{err}" if $r->{status} ne '0';
+    remove_tree($self->{dir}) if $r->{status} eq '0';
+    delete $live{ refaddr $self };
     return;
 }
+sub DESTROY { $_[0]->close; return }
 
 1;

@@ -42,7 +42,7 @@ sub always {
     push @children, $pid;
     return 'http://127.0.0.1:' . $listen->sockport;
 }
-END { local $?; kill 'KILL', $_ for @children; waitpid $_, 0 for @children }
+END { local $?; kill 'TERM', $_ for @children; waitpid $_, 0 for @children }
 sub answer { my ($status, $body, @headers) = @_; return join "\r\n", "HTTP/1.1 $status", @headers, 'Content-Length: ' . length($body), 'Connection: close', '', $body }
 
 my @seed = qw(seed 1 0.01);
