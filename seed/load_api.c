@@ -70,7 +70,7 @@ void seed_load_folders(struct seeder *s)
     uint64_t all = 0;
     for (size_t a = 0; a < s->n_accounts; a++)
         all += s->trees[a].counts.folders - s->founds[a].n_folders;
-    if (all == 0)
+    if (all == 0 || s->stop)
         return;
     struct folder_load load = {.items = mem_alloc(all * sizeof *load.items)};
     load.crew = (struct crew){.what = "folders",
@@ -259,6 +259,8 @@ uint64_t seed_requests_left(const struct seeder *s, unsigned account)
 void seed_load_files(struct seeder *s)
 {
     struct file_load load = {0};
+    if (s->stop)
+        return;
     plan_batches(s, &load);
     load.crew = (struct crew){.what = "files",
                               .units = load.n_files,

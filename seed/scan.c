@@ -172,6 +172,8 @@ static uint64_t units_of(const struct seeder *s)
 void seed_scan(struct seeder *s, const char *what)
 {
     struct scan scan = {0};
+    if (s->stop)
+        return;
     scan.crew =
         (struct crew){.what = what, .units = units_of(s), .least = 4, .most = 16, .one = scan_one, .arg = &scan};
     for (size_t a = 0; a < s->n_accounts; a++)
