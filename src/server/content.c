@@ -2,7 +2,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/content_impl.h"
-#include "server/sweeper.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +55,6 @@ void content_doubt(struct server *s, struct content_object *o)
         if (strcmp(f->key, o->key) == 0)
             f->until = mono_add(mono_now(), DOUBT_US);
     o->key[0] = '\0';
-    sweeper_wake(s);
 }
 
 /* Doubts that are over are forgotten on the way. */

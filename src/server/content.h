@@ -46,8 +46,7 @@ MAY_YIELD void content_discard(struct content_body **body);
 
 /* A row names the object now. */
 void content_keep(struct server *s, struct content_object *o);
-/* The connection broke during the call that was to name it: a row may name it now, or in a moment. It stays in flight
- * for half a minute; then the sweeper judges. */
+/* Whether a row names it is not to be known yet (sweeper_doubt): it stays in flight for half a minute. */
 void content_doubt(struct server *s, struct content_object *o);
 bool content_in_doubt(struct server *s); /* any object is */
 /* No row does: deletes it. When that fails, logs it; the sweeper will find it. */

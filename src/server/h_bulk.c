@@ -6,6 +6,7 @@
 #include "drive/path.h"
 #include "server/meta_calls.h"
 #include "server/route.h"
+#include "server/sweeper.h"
 #include "server/upload_form.h"
 
 #include <string.h>
@@ -310,7 +311,7 @@ static MAY_YIELD bool name_all(struct bulk *b)
     enum err e = meta_upload_commit(b->r->server, &b->who, uploads, n, NULL, mem, &res, &ei);
     if (e != ERR_OK) {
         for (size_t i = 0; e == ERR_DB_GONE && i < n; i++)
-            content_doubt(b->r->server, &ready[i]->object);
+            sweeper_doubt(b->r->server, &ready[i]->object);
         reply_error(b->r, &ei);
         return false;
     }

@@ -6,6 +6,7 @@
 #include "server/fields.h"
 #include "server/meta_calls.h"
 #include "server/route.h"
+#include "server/sweeper.h"
 #include "server/upload_form.h"
 
 /* A file on its way in, with what the request says about it. */
@@ -177,7 +178,7 @@ static MAY_YIELD void commit(struct incoming *in)
                               : meta_upload_commit(r->server, &in->who, &item, 1, NULL, r->mem, &res, &ei);
     const struct meta_change *no = e == ERR_OK ? meta_refusal(&res) : NULL;
     if (e == ERR_DB_GONE)
-        content_doubt(r->server, &in->object);
+        sweeper_doubt(r->server, &in->object);
     else if (e == ERR_OK && !no)
         content_keep(r->server, &in->object);
     else

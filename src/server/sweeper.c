@@ -227,8 +227,9 @@ static void sweep_in_coroutine(void *arg)
     }
 }
 
-void sweeper_wake(struct server *s)
+void sweeper_doubt(struct server *s, struct content_object *o)
 {
+    content_doubt(s, o);
     if (s->sweeper)
         done_set(&s->sweeper->wake);
 }
@@ -244,7 +245,7 @@ static enum err sweeper_start(struct server *s, struct errinfo *ei)
 static void sweeper_stop(struct server *s)
 {
     s->sweeper->stopping = true;
-    sweeper_wake(s);
+    done_set(&s->sweeper->wake);
     group_wait(s->loop, &s->sweeper->group);
     MEM_FREE(s->sweeper);
 }

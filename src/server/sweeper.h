@@ -10,6 +10,8 @@
 #include "server/server.h"
 
 extern const struct server_part sweeper_part;
-/* There may be something to sweep: does not wait for the next time. */
-void sweeper_wake(struct server *s);
+/* The connection broke during the call that was to name the object: nobody knows whether a row names it now, or will in
+ * a moment. It is judged when that must be over, not at the next regular sweep. */
+struct content_object;
+void sweeper_doubt(struct server *s, struct content_object *o);
 #endif
