@@ -28,7 +28,7 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
         meter_record(&a->w->meter, OP_SAVE, r, mono_add(x->due, x->waited_us));
         sync_soon(a, t->at);
     }
-    action_tally(a, r->outcome);
+    action_tally(a, OP_SAVE, r->outcome);
     return -1;
 }
 

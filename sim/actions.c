@@ -56,9 +56,10 @@ uint32_t action_pick_busy_folder(const struct action *x, uint64_t pick)
 
 /* ---- the end of an action ---- */
 
-void action_tally(struct app *a, enum outcome o)
+void action_tally(struct app *a, enum drive_op op, enum outcome o)
 {
     struct tally *t = &a->w->meter.actions;
+    a->login->account->writes += o == OUT_OK && op != OP_DOWNLOAD;
     if (o == OUT_OK)
         t->done++;
     else if (o == OUT_CONFLICT || o == OUT_THROTTLED)
@@ -101,7 +102,7 @@ void action_finish(struct action *x, const struct call *c, enum drive_op op, str
     else if (t && (r->outcome == OUT_CONFLICT || r->outcome == OUT_UNKNOWN || r->outcome == OUT_TIMEOUT))
         sync_soon(a, t->at);
     call_record(c, op, r, mono_add(x->due, x->waited_us));
-    action_tally(a, r->outcome);
+    action_tally(a, op, r->outcome);
 }
 
 void action_nothing_to_do(struct action *x)

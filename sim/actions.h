@@ -52,7 +52,7 @@ MAY_YIELD void action_judge_folder(struct action *x, struct api_result *r, uint3
 /* Counts the action's end, and lists again after a conflict. t NULL: no file that could be missing. */
 MAY_YIELD void action_finish(struct action *x, const struct call *c, enum drive_op op, struct api_result *r,
                              const struct picked *t);
-void action_tally(struct app *a, enum outcome o);
+void action_tally(struct app *a, enum drive_op op, enum outcome o);
 void action_nothing_to_do(struct action *x);
 /* Polls until the job has ended, whose end is the action's and goes into r. False when it failed or was given up. */
 MAY_YIELD bool action_job(struct action *x, struct api_job *job, struct api_result *r);

@@ -209,6 +209,12 @@ static void add_figures(const struct run *run, const struct phases *c)
     const struct tally *t = &w->meter.actions;
     uint64_t not_started = 0;
     double out_s = 0;
+    uint64_t writes = 0, busiest = 0;
+    for (uint32_t i = 0; i < w->n_accounts; i++) {
+        writes += w->accounts[i].writes;
+        busiest = w->accounts[i].writes > busiest ? w->accounts[i].writes : busiest;
+    }
+    double per_s = c->measured_us ? 1e6 / (double)c->measured_us : 0;
     for (uint32_t i = 0; i < w->n_apps; i++)
         not_started += app_not_started(&w->apps[i]);
     if (c->measured_us == 0)
@@ -222,7 +228,10 @@ static void add_figures(const struct run *run, const struct phases *c)
     } rows[] = {
         {"window", "seconds", (double)c->measured_us / 1e6, 1},
         {"window", "requests", (double)c->window_requests, 0},
-        {"window", "requests_per_s", c->measured_us ? (double)c->window_requests * 1e6 / (double)c->measured_us : 0, 1},
+        {"window", "requests_per_s", (double)c->window_requests * per_s, 1},
+        {"writes", "acknowledged", (double)writes, 0},
+        {"writes", "per_s", (double)writes * per_s, 1},
+        {"writes", "per_s_of_the_busiest_account", (double)busiest * per_s, 1},
         {"actions", "planned", (double)run->n_actions, 0},
         {"actions", "done", (double)t->done, 0},
         {"actions", "conflicts", (double)t->conflicts, 0},

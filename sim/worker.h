@@ -17,6 +17,7 @@ struct worker;
 struct account {
     struct folders *folders;
     uint32_t n_logins; /* of those in use */
+    uint64_t writes;   /* acknowledged: what the account committed for its apps, locks not counted */
 };
 /* A session that several apps share: signed in once, renewed once when it expires. */
 struct login {
