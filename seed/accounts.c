@@ -2,7 +2,7 @@
  * proves it by a call that only the administrator may make: a server where somebody else was first is not ours. */
 #include "base/mem.h"
 #include "drive/api.h"
-#include "seed/seed.h"
+#include "seed/crew.h"
 #include "store/blob.h"
 #include <string.h>
 
@@ -193,6 +193,39 @@ static bool listed(const struct api_users *users, const char *email)
     return false;
 }
 
+/* Until the sub-users have signed in, the owner is the one login that asks. */
+static MAY_YIELD void list_sub_users(struct seeder *s, unsigned account, struct arena *mem, struct api_users *out)
+{
+    struct api_result r = {.outcome = OUT_UNFINISHED};
+    struct seed_login *l;
+    bool again = true;
+    while (again && (l = seed_login_take(s, account))) {
+        enum err err = api_sub_users(l->api, mem, out, &r);
+        again = seed_login_give(s, l, OP_ACCOUNT, err, &r);
+    }
+    if (absent(&r))
+        s->own_sub_users = false;
+    else if (r.outcome != OUT_OK && !s->stop)
+        seed_fail(s, ERR_ENV, "the sub-users of %s cannot be listed: %s", s->accounts[account].logins[0].email,
+                  r.reason);
+}
+
+static MAY_YIELD void make_sub_user(struct seeder *s, unsigned account, const char *email, unsigned number)
+{
+    struct api_result r = {.outcome = OUT_UNFINISHED};
+    struct seed_login *l;
+    char name[32];
+    bool again = true;
+    snprintf(name, sizeof name, "User %u", number);
+    while (again && (l = seed_login_take(s, account))) {
+        enum err err = api_sub_user_create(l->api, email, s->ctx->target->password, name, PERM_ALL, &r);
+        again = seed_login_give(s, l, OP_ACCOUNT, err, &r);
+    }
+    /* Unknown, or there already: its sign-in will tell. */
+    if (r.outcome != OUT_OK && r.outcome != OUT_UNKNOWN && r.status != 409 && !s->stop)
+        seed_fail(s, ERR_ENV, "%s cannot be made: %s", email, r.reason);
+}
+
 /* Makes the sub-users that the account lacks. */
 static MAY_YIELD void make_sub_users(struct seeder *s, void *arg, size_t account)
 {
@@ -200,21 +233,10 @@ static MAY_YIELD void make_sub_users(struct seeder *s, void *arg, size_t account
     struct seed_account *a = &s->accounts[account];
     struct arena *mem = arena_new(4096);
     struct api_users users = {0};
-    struct api_result r;
-    enum err err = api_sub_users(a->logins[0].api, mem, &users, &r);
-    bool ok = well(s, OP_ACCOUNT, err, &r);
-    if (absent(&r))
-        s->own_sub_users = false;
-    else if (!ok)
-        seed_fail(s, ERR_ENV, "the sub-users of %s cannot be listed: %s", a->logins[0].email, r.reason);
-    for (size_t i = 1; i < a->n_logins && s->own_sub_users && !s->stop; i++) {
-        char name[32];
-        if (listed(&users, a->logins[i].email))
-            continue;
-        snprintf(name, sizeof name, "User %zu", i);
-        err = api_sub_user_create(a->logins[0].api, a->logins[i].email, s->ctx->target->password, name, PERM_ALL, &r);
-        if (!well(s, OP_ACCOUNT, err, &r) && r.status != 409)
-            seed_fail(s, ERR_ENV, "%s cannot be made: %s", a->logins[i].email, r.reason);
+    list_sub_users(s, (unsigned)account, mem, &users);
+    for (unsigned i = 1; i < a->n_logins && s->own_sub_users && !s->stop; i++) {
+        if (!listed(&users, a->logins[i].email))
+            make_sub_user(s, (unsigned)account, a->logins[i].email, i);
     }
     crew->done++;
     arena_free(&mem);

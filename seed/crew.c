@@ -1,7 +1,7 @@
 /* How many at once is measured, not guessed: the crew grows while the rate grows with it and falls back to the smallest
  * size that had the rate. What then holds it is named from what was seen to be busy. */
+#include "seed/crew.h"
 #include "base/mem.h"
-#include "seed/seed.h"
 #include <stdio.h>
 
 #define TICK_US       (200 * US_PER_MS)

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "drive/api.h"
-#include "seed/seed.h"
+#include "seed/crew.h"
 #include <string.h>
 
 #define BULK_FILES     40

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "drive/api.h"
 #include "drive/path.h"
-#include "seed/seed.h"
+#include "seed/crew.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -81,23 +81,6 @@ void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r);
 MAY_YIELD bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err,
                                const struct api_result *r);
 
-/* crew.c: many at once */
-struct crew {
-    const char *what;     /* "files" */
-    uint64_t units;       /* what progress counts to; 0: not known */
-    uint64_t done;        /* raised by one() */
-    unsigned least, most; /* at once: starts with least, tries up to most */
-    MAY_YIELD void (*one)(struct seeder *s, void *arg, size_t item);
-    void *arg;
-    struct progress *progress; /* from here on the crew's own */
-    unsigned learned;          /* how many paid last */
-};
-void crew_begin(struct seeder *s, struct crew *c);
-/* Runs one(s, arg, 0 … items - 1), or until s->stop, as many at once as pay: measured while it runs. May be called
- * again with other items: progress goes on, and what was learned is kept. */
-MAY_YIELD void crew_run(struct seeder *s, struct crew *c, size_t items);
-void crew_end(struct crew *c);
-
 /* scan.c: what the server holds; fills founds anew */
 MAY_YIELD void seed_scan(struct seeder *s, const char *what);
 bool seed_complete(const struct seeder *s); /* every planned entry was found */

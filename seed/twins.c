@@ -3,7 +3,7 @@
  * bytes are those of the file beside it: then it goes for good, since the plan has one file of that name. */
 #include "base/mem.h"
 #include "drive/api.h"
-#include "seed/seed.h"
+#include "seed/crew.h"
 #include <string.h>
 
 #define POLL_US (50 * US_PER_MS)

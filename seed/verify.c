@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "drive/api.h"
-#include "seed/seed.h"
+#include "seed/crew.h"
 #include <stdio.h>
 #include <string.h>
 
