@@ -27,12 +27,20 @@ struct write {
     uint8_t op;
     enum outcome outcome; /* UNKNOWN until the outcome's record is seen */
 };
+/* A file that an app of the run trashed, or may have. */
+struct trashing {
+    uint64_t seq;
+    const char *file_id;
+    bool done;
+};
 struct judge {
     struct check_ctx *c;
     struct check_result *r;
     struct arena *mem;
     struct write *w;
     size_t n, cap;
+    struct trashing *trash;
+    size_t n_trash, cap_trash;
     size_t *order; /* by file, then by time */
     uint64_t acknowledged, found, trashed, unknown, unknown_done;
     struct json *run; /* run.json */
@@ -82,9 +90,33 @@ static void on_outcome(struct judge *j, const struct ledger_record *rec)
     }
 }
 
+static bool may_be_done(enum outcome o)
+{
+    return o == OUT_OK || o == OUT_UNKNOWN || o == OUT_TIMEOUT;
+}
+
+static void on_trash(struct judge *j, const struct ledger_record *rec)
+{
+    if (rec->kind == LEDGER_INTENT) {
+        if (j->n_trash == j->cap_trash) {
+            j->cap_trash = j->cap_trash ? j->cap_trash * 2 : 64;
+            j->trash = mem_realloc_array(j->trash, j->cap_trash, sizeof(*j->trash));
+        }
+        j->trash[j->n_trash++] = (struct trashing){rec->seq, arena_strdup(j->mem, rec->file_id), true};
+        return;
+    }
+    for (size_t i = j->n_trash; i-- > 0;)
+        if (j->trash[i].seq == rec->seq) {
+            j->trash[i].done = may_be_done((enum outcome)rec->outcome);
+            return;
+        }
+}
+
 static bool on_record(void *arg, const struct ledger_record *rec)
 {
     struct judge *j = arg;
+    if (rec->op == OP_TRASH)
+        on_trash(j, rec);
     if (rec->op != OP_UPLOAD && rec->op != OP_SAVE)
         return true;
     if (rec->kind == LEDGER_INTENT)
@@ -105,7 +137,7 @@ static int by_file_and_time(const void *a, const void *b)
 
 static bool counts(const struct write *w)
 {
-    return w->outcome == OUT_OK || w->outcome == OUT_UNKNOWN || w->outcome == OUT_TIMEOUT;
+    return may_be_done(w->outcome);
 }
 
 /* The revisions that the file may hold now: acknowledged ones that no other acknowledged write built upon, and unknown
@@ -188,7 +220,13 @@ static struct api *api_of(struct judge *j, uint32_t login)
 static bool in_trash(struct judge *j, const char *id, const struct reading *rd)
 {
     const struct tree *t = j->c->tree;
-    uint32_t i = t ? tree_find(t, id) : TREE_NONE;
+    if (!t) { /* without the rows, the run's own word */
+        for (size_t k = 0; k < j->n_trash; k++)
+            if (j->trash[k].done && strcmp(j->trash[k].file_id, id) == 0)
+                return true;
+        return false;
+    }
+    uint32_t i = tree_find(t, id);
     if (i == TREE_NONE || !t->nodes[i].trashed)
         return false;
     for (size_t k = 0; k < rd->n; k++)
@@ -332,6 +370,7 @@ static void done(struct judge *j)
     mem_free(j->apis);
     mem_free(j->order);
     mem_free(j->w);
+    mem_free(j->trash);
     json_free(&j->run);
     arena_free(&j->mem);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define ANSWER_BLOCK   (4u << 10)
-#define JOB_FIRST_US   (50 * US_PER_MS)
+#define JOB_FIRST_US   (20 * US_PER_MS)
 #define JOB_MOST_US    (2 * US_PER_S)
 #define JOB_GIVE_UP_US (600 * US_PER_S)
 

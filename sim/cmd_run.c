@@ -174,7 +174,8 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
         e = logins_read_trees(w, ei);
     if (e != ERR_OK)
         return e;
-    print_setup(run, mono_diff(mono_now(), began));
+    if (!run->ctx->common->quiet)
+        print_setup(run, mono_diff(mono_now(), began));
     e = make_plan(run, &files_limit, ei);
     if (e == ERR_OK && !c->no_ledger) {
         e = rundir_create(&run->dir, w, c->run_dir, ei);
@@ -184,7 +185,8 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     snprintf(run->ctx->result->run_dir, sizeof(run->ctx->result->run_dir), "%s", run->dir.path);
-    print_plan(run, files_limit);
+    if (!run->ctx->common->quiet)
+        print_plan(run, files_limit);
     return ERR_OK;
 }
 
@@ -261,6 +263,7 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
     enum err e = make_apps(run, ei);
     if (e != ERR_OK)
         return e;
+    logins_keep(&run->worker);
     phases_run(&c);
     add_figures(run, &c);
     return rundir_close(&run->dir, ei);

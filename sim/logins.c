@@ -239,6 +239,42 @@ enum err logins_discover(struct worker *w, struct errinfo *ei)
     return e;
 }
 
+/* ---- keeping the sessions ---- */
+
+/* Between 70 and 90 % of its life, so that logins signed in together do not come back together. */
+static void renew_early(struct login *l)
+{
+    int64_t life = api_session_life_us(l->api);
+    struct rng r;
+    rng_init(&r, l->w->conf.seed + l->generation, STREAM_RENEWALS + (uint64_t)l->index);
+    if (life > 0 && !worker_draining(l->w))
+        loop_timer_set(l->w->loop, &l->early,
+                       mono_add(mono_now(), (int64_t)((double)life * (0.7 + 0.2 * rng_unit(&r)))));
+}
+
+static void early_lane(void *arg)
+{
+    struct login *l = arg;
+    login_renew(l->w, l, l->generation);
+    worker_lane_ended(l->w);
+}
+
+static void on_early(struct timer *t)
+{
+    struct login *l = container_of(t, struct login, early);
+    if (!worker_draining(l->w))
+        worker_lane(l->w, early_lane, l);
+}
+
+void logins_keep(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_logins; i++) {
+        w->logins[i].w = w;
+        w->logins[i].early.fn = on_early;
+        renew_early(&w->logins[i]);
+    }
+}
+
 bool login_renew(struct worker *w, struct login *l, uint32_t seen)
 {
     sem_take(w->loop, &l->renewing, 1);
@@ -252,6 +288,8 @@ bool login_renew(struct worker *w, struct login *l, uint32_t seen)
         meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
         ok = e == ERR_OK && r.outcome == OUT_OK;
         l->generation += ok;
+        if (ok)
+            renew_early(l);
     }
     sem_give(&l->renewing, 1);
     return ok;

@@ -9,6 +9,8 @@
 MAY_YIELD enum err logins_discover(struct worker *w, struct errinfo *ei) WARN_UNUSED;
 /* Reads the folders of all accounts, the logins sharing the work. */
 MAY_YIELD enum err logins_read_trees(struct worker *w, struct errinfo *ei) WARN_UNUSED;
+/* From here on sessions are renewed before they expire, each login at a time of its own. Until worker_draining. */
+void logins_keep(struct worker *w);
 /* The session of generation `seen` has expired: signs in again unless another app just did. False when it could not. */
 MAY_YIELD bool login_renew(struct worker *w, struct login *l, uint32_t seen);
 #endif

@@ -124,9 +124,9 @@ enum err plan_check(const struct plan *p, struct errinfo *ei)
 
 uint64_t plan_files_needed(unsigned apps, unsigned logins)
 {
-    /* 3 an app; one a login for signing in again; epoll, timers and libcurl's wake-up pair for each 256 apps; and
-     * what the program holds anyway: standard streams, ledger, database and store of the checks. */
-    return 3 * (uint64_t)apps + logins + 3 * ((uint64_t)apps / 256 + 1) + 40;
+    /* 3 an app; one a login for signing in again; epoll, timers and libcurl's wake-up pair for each 256 apps; the
+     * readers of the tree; and what the program holds anyway: standard streams, ledger, database and store. */
+    return 3 * (uint64_t)apps + logins + 3 * ((uint64_t)apps / 256 + 1) + 80;
 }
 
 enum err plan_open_files(unsigned apps, unsigned logins, uint64_t *limit, struct errinfo *ei)

@@ -22,6 +22,7 @@ void worker_init(struct worker *w, struct cmd_ctx *ctx, const struct worker_conf
 void worker_done(struct worker *w)
 {
     for (uint32_t i = 0; i < w->n_logins; i++) {
+        loop_timer_stop(&w->logins[i].early);
         api_free(&w->logins[i].api);
         mem_free(w->logins[i].email);
     }

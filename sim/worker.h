@@ -27,6 +27,8 @@ struct login {
     uint32_t index;      /* in worker.logins and in run.json */
     uint32_t generation; /* counts the sign-ins; 0: none yet */
     struct sem renewing; /* one at a time; the others then find it done */
+    struct worker *w;
+    struct timer early; /* renews the session before it expires, where its life is known */
 };
 
 /* SETUP: signing in, reading the tree. ARRIVE: apps start and list all their folders. MEASURE: the window asked for.

@@ -114,6 +114,11 @@ void api_set_token(struct api *a, struct sv token)
     buf_done(&cookie);
 }
 
+int64_t api_session_life_us(const struct api *a)
+{
+    return wire_token_life_us(sv_of(a->token));
+}
+
 void api_share_session(struct api *to, const struct api *from)
 {
     api_set_token(to, sv_of(from->token));

@@ -1,5 +1,6 @@
 /* JSON into structs. Everything that came from a server and is shown to people is escaped here, once. */
 #include "drive/wire.h"
+#include "base/digest.h"
 #include "base/mem.h"
 #include <stdio.h>
 #include <string.h>
@@ -167,6 +168,22 @@ int64_t wire_retry_after_us(struct sv value, struct wall now)
     if (!http_date(value, &at))
         return -1;
     return at.us <= now.us ? 0 : at.us - now.us;
+}
+
+int64_t wire_token_life_us(struct sv token)
+{
+    struct buf text = BUF_INIT(8192);
+    struct sv rest = token, head, payload;
+    struct json *j = NULL;
+    int64_t issued, expires, life = -1;
+
+    if (sv_split(&rest, '.', &head) && sv_split(&rest, '.', &payload) && digest_unbase64(&text, payload) == ERR_OK &&
+        json_parse(buf_cstr(&text), text.len, &j, NULL) == ERR_OK && json_i64(json_get(j, "iat"), &issued) &&
+        json_i64(json_get(j, "exp"), &expires) && expires > issued && expires - issued < INT64_C(1) << 40)
+        life = (expires - issued) * US_PER_S;
+    json_free(&j);
+    buf_done(&text);
+    return life;
 }
 
 bool wire_set_cookie(struct sv header, const char *name, struct sv *value)

@@ -27,6 +27,9 @@ bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CO
 int64_t wire_retry_after_us(struct sv value, struct wall now);
 /* The value of cookie `name` in one Set-Cookie header; false when it sets another one. Empty: the cookie is cleared. */
 bool wire_set_cookie(struct sv header, const char *name, struct sv *value);
+/* How long a JWT lives, from its iat to its exp (RFC 7519); -1 when it is none or does not say. Not verified: the
+ * server does that. */
+int64_t wire_token_life_us(struct sv token);
 /* An ETag's opaque part; false when it is weak or malformed: no usable validator. */
 bool wire_etag(struct sv header, struct sv *out);
 #endif

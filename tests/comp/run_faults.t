@@ -48,6 +48,17 @@ sub mix { my ($text) = @_; spew("$dir/mix", $text); return ('--mix', 'mix') }
     ok !(grep { $_ > 6 } values %logins), 'each login signs in again once a lifetime, whatever the number of its apps' or diag explain \%logins;
 }
 
+# ---- a session that tells its life is renewed before that, each login at a time of its own
+{
+    my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 10, token_ttl => 3, jwt => 1);
+    my $h = run_sim($d, qw(12 4 60 7));
+    is $h->{status}, 0, 'early renewal' or diag $h->{out};
+    is scalar(grep { $_->{status} == 401 && $_->{login} } @{ $d->log }), 0, 'nobody ever met an expired session';
+    my @again = map { $_->{t} } grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
+    cmp_ok scalar(@again), '>=', 4 + 4, 'each login signed in again';
+    cmp_ok scalar(@again), '<=', 4 + 4 * 3 + 4, 'once a lifetime';
+}
+
 # ---- S05: the login limiter is waited out at the start
 {
     my $d = FakeDrive->new(sub_users => 3, folders => 2);

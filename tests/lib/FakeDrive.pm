@@ -8,7 +8,8 @@ package FakeDrive;
 #   $d->rule(path => qr{^/api/files\?}, hang => 1);       # never answers; close => 1 cuts, reset => 1 sends RST
 #   $d->rule(path => qr{/upload}, lost => 1);             # does it, and cuts instead of answering
 #   $d->rules_clear; $d->outage(3);                       # deaf for 3 s: connections cut, port closed
-#   $d->set(token_ttl => 20); $d->log; $d->count(qr{...}); $d->url; $d->state; $d->stop;
+#   $d->set(token_ttl => 20);                             # jwt => 1: tokens say so
+#   $d->log; $d->count(qr{...}); $d->url; $d->state; $d->stop;
 #
 # Bodies of the initial files are shorter than any content header, so that they need not describe themselves; what is
 # uploaded is given back byte for byte. Core modules only.
@@ -97,6 +98,7 @@ package FakeDrive::Server;
 use strict;
 use warnings;
 use Errno qw(EAGAIN EWOULDBLOCK EINTR);
+use MIME::Base64 qw(encode_base64url);
 use POSIX qw(strftime);
 use Socket qw(SOL_SOCKET SO_LINGER IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(time);
@@ -401,7 +403,9 @@ on POST => qr{^/api/login$}, sub {
     my $pw = $s->{c}{password};
     return $s->fail($q, 401, 'Invalid credentials') if !$l || defined $pw && $pw ne ($q->{json}{password} // '');
     $q->{log}{login} = $l->{email};
-    my $token = sprintf 'fake.%s.%d', $l->{id}, ++$s->{next_id};
+    my $ttl = $s->{c}{token_ttl};
+    my $life = $s->{c}{jwt} ? encode_base64url($J->encode({ iat => 1000, exp => 1000 + $ttl })) : $l->{id};
+    my $token = sprintf 'fake.%s.%d', $life, ++$s->{next_id};
     $s->{tokens}{$token} = { login => $l, born => time };
     $s->reply($q, 200, { user => { id => $l->{id}, email => $l->{email}, isSubUser => $l->{owner} ? JSON::PP::false : JSON::PP::true } },
         'Set-Cookie' => "token=$token; Path=/; HttpOnly; SameSite=Lax");

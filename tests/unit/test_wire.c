@@ -132,11 +132,25 @@ static void cookies_and_tags(void **state)
     assert_false(wire_etag(SV("12"), &v));
 }
 
+static void token_life(void **state)
+{
+    (void)state;
+    /* {"alg":"HS256"} . {"id":"x","iat":1000,"exp":1020} */
+    assert_int_equal(wire_token_life_us(SV("eyJhbGciOiJIUzI1NiJ9.eyJpZCI6IngiLCJpYXQiOjEwMDAsImV4cCI6MTAyMH0.sig")),
+                     20 * US_PER_S);
+    /* {"id":"x"}; {"iat":5,"exp":5}; no JSON; no JWT */
+    assert_int_equal(wire_token_life_us(SV("a.eyJpZCI6IngifQ.c")), -1);
+    assert_int_equal(wire_token_life_us(SV("a.eyJpYXQiOjUsImV4cCI6NX0.c")), -1);
+    assert_int_equal(wire_token_life_us(SV("a.b.c")), -1);
+    assert_int_equal(wire_token_life_us(SV("fake")), -1);
+    assert_int_equal(wire_token_life_us(SV("")), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files),       cmocka_unit_test(errors),           cmocka_unit_test(long_reasons_are_cut),
-        cmocka_unit_test(retry_after), cmocka_unit_test(cookies_and_tags),
+        cmocka_unit_test(retry_after), cmocka_unit_test(cookies_and_tags), cmocka_unit_test(token_life),
     };
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
