@@ -1,7 +1,7 @@
 /* The bench of src/net: small GETs through the HTTP client as apps send them (a peer, so a connection, for each of the
  * requests in flight), with event streams held or not, measured from inside; and the event server that holds them.
  *
- *   engine get URL IN_FLIGHT REQUESTS [STREAMS_URL N]   one JSON line: rate, CPU, streams' memory
+ *   engine get URL IN_FLIGHT REQUESTS [STREAMS_URL N]   one JSON line: rate, CPU, memory of streams and peers
  *   engine streams                                      prints its port, then serves until its stdin ends */
 #include "base/mem.h"
 #include "base/str.h"
@@ -144,6 +144,7 @@ static int run_get(const char *url, size_t in_flight, int64_t requests, const ch
         get_all(&loads[i]);
         loads[i].left = requests / (int64_t)in_flight;
     }
+    uint64_t peers = resident_bytes() - before - held;
     struct group g = {0};
     struct mono from = mono_now();
     int64_t cpu = clock_process_cpu_us();
@@ -160,9 +161,9 @@ static int run_get(const char *url, size_t in_flight, int64_t requests, const ch
     }
     int64_t done = requests / (int64_t)in_flight * (int64_t)in_flight;
     printf("{\"requests\":%lld,\"failed\":%llu,\"per_second\":%.0f,\"cpu_seconds_per_100k\":%.3f,\"streams\":%zu,"
-           "\"bytes_per_stream\":%.0f}\n",
+           "\"bytes_per_stream\":%.0f,\"bytes_per_peer\":%.0f}\n",
            (long long)done, (unsigned long long)failed, (double)done / seconds, (double)cpu / 10 / (double)done,
-           streams_up, streams > 0 ? (double)held / (double)streams : 0.0);
+           streams_up, streams > 0 ? (double)held / (double)streams : 0.0, (double)peers / (double)in_flight);
     mem_free(loads);
     httpc_free(&h);
     loop_free(&loop);

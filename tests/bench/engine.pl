@@ -184,12 +184,15 @@ sub with_streams {
 
 sub stream_memory {
     my ($url, $streams) = @_;
-    print "\nresident memory of a held stream, with its peer\n";
+    print "\nresident memory of a held stream with its peer, and of an idle peer with its connection\n";
     printf "%-12s %12s\n", 'streams', 'KiB each';
     for my $n (1000, 9000) {
         my $r = engine_run($url, 1, 10, $streams->{url}, $n);
         printf "%-12d %12s\n", $n, $r ? sprintf('%.1f', $r->{bytes_per_stream} / 1024) : '-';
     }
+    printf "%-12s %12s\n", 'peers', 'KiB each';
+    my $r = engine_run($url, 2000, 2000);
+    printf "%-12d %12s\n", 2000, $r ? sprintf('%.1f', $r->{bytes_per_peer} / 1024) : '-';
 }
 
 my $url = start_nginx();
