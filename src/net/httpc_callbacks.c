@@ -38,9 +38,9 @@ static void head_complete(struct xfer *x)
 {
     long status = 0;
     curl_easy_getinfo(x->handle->t.easy, CURLINFO_RESPONSE_CODE, &status);
-    x->resp->status = (int)status;
     if (status < 200)
         return;
+    x->resp->status = (int)status;
     x->head_done = true;
     x->cut = status >= 300;
     make_room(x);

@@ -129,6 +129,15 @@ static enum err origin_get(struct origin **out, struct httpc *h, const char *bas
     return ERR_OK;
 }
 
+char *httpc_target(const struct origin *o, const char *path)
+{
+    size_t prefix = strlen(o->url.path), n = strlen(path);
+    char *target = mem_alloc(prefix + n + 1);
+    memcpy(target, o->url.path, prefix);
+    memcpy(target + prefix, path, n + 1);
+    return target;
+}
+
 /* A request target goes on the wire as it is: anything that could end it there is refused. */
 bool httpc_target_ok(const char *path)
 {
@@ -268,13 +277,12 @@ struct curl_slist *httpc_header_list(const struct httpc_peer *p, const char *con
                                      struct curl_slist *nodes)
 {
     struct header_set *s = p->headers;
-    unsigned n_peer = s != NULL ? s->n : 0;
     if (n_own == 0)
-        return n_peer > 0 ? s->nodes : NULL;
+        return s->n > 0 ? s->nodes : NULL;
     size_t n = 0;
     for (size_t i = 0; i < n_own; i++) /* libcurl reads them only */
         nodes[n++].data = (char *)(uintptr_t)own[i];
-    for (unsigned i = 0; i < n_peer; i++)
+    for (unsigned i = 0; i < s->n; i++)
         if (!replaced(s->nodes[i].data, own, n_own))
             nodes[n++].data = s->nodes[i].data;
     for (size_t i = 0; i < n; i++)

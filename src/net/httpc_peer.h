@@ -57,5 +57,7 @@ void httpc_headers_release(struct header_set **s);
 /* Request headers first, then those of the peer that they do not replace. nodes has room for both. */
 struct curl_slist *httpc_header_list(const struct httpc_peer *p, const char *const *own, size_t n_own,
                                      struct curl_slist *nodes);
+/* The origin's path prefix and path; the caller frees it. */
+char *httpc_target(const struct origin *o, const char *path);
 bool httpc_target_ok(const char *path);
 #endif

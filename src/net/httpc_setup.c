@@ -146,14 +146,13 @@ static void set_headers(struct request_handle *hd, const struct xfer *x)
     if (body)
         own[n++] = x->expect_100 ? "Expect: 100-continue" : "Expect:";
 
-    size_t need = n + (x->peer->headers != NULL ? x->peer->headers->n : 0);
+    size_t need = n + x->peer->headers->n;
     if (need > hd->nodes_n) {
         hd->nodes = mem_realloc_array(hd->nodes, need, sizeof *hd->nodes);
         hd->nodes_n = need;
     }
     hd->headers = x->peer->headers;
-    if (hd->headers != NULL)
-        hd->headers->refs++;
+    hd->headers->refs++;
     curl_easy_setopt(hd->t.easy, CURLOPT_HTTPHEADER, httpc_header_list(x->peer, own, n, hd->nodes));
 }
 
@@ -209,15 +208,14 @@ static void set_method(struct request_handle *hd, struct xfer *x)
 
 static void set_target(struct request_handle *hd, const struct xfer *x)
 {
-    const struct origin *o = x->peer->origin;
+    struct origin *o = x->peer->origin;
     CURL *e = hd->t.easy;
     if (hd->origin != o)
         curl_easy_setopt(e, CURLOPT_CURLU, o->parsed);
-    hd->origin = x->peer->origin;
-    struct buf target = BUF_INIT(SIZE_MAX / 2);
-    enum err err = *o->url.path != '\0' ? buf_appendf(&target, "%s%s", o->url.path, x->req->path) : ERR_OK;
-    curl_easy_setopt(e, CURLOPT_REQUEST_TARGET, err == ERR_OK && target.len > 0 ? target.data : x->req->path);
-    buf_done(&target);
+    hd->origin = o;
+    char *target = *o->url.path != '\0' ? httpc_target(o, x->req->path) : NULL;
+    curl_easy_setopt(e, CURLOPT_REQUEST_TARGET, target != NULL ? target : x->req->path); /* copied */
+    mem_free(target);
 }
 
 void httpc_handle_setup(struct request_handle *hd, struct xfer *x)

@@ -210,9 +210,8 @@ static void set_up(struct httpc_stream *s)
         curl_easy_setopt(e, CURLOPT_RESOLVE, s->resolve);
     }
     s->headers = s->t.peer->headers;
-    if (s->headers != NULL)
-        s->headers->refs++;
-    s->nodes = mem_realloc_array(NULL, s->n_own + (s->headers != NULL ? s->headers->n : 0) + 1, sizeof *s->nodes);
+    s->headers->refs++;
+    s->nodes = mem_realloc_array(NULL, s->n_own + s->headers->n, sizeof *s->nodes);
     struct curl_slist *list = httpc_header_list(s->t.peer, (const char *const *)s->own, s->n_own, s->nodes);
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, list);
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
@@ -268,13 +267,7 @@ enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, cons
     s->arg = arg;
     buf_init(&s->error_body, ERROR_BODY_MAX);
     buf_init(&s->retry_after, RETRY_AFTER_MAX);
-    s->target = mem_strdup(path);
-    if (*p->origin->url.path != '\0') {
-        size_t prefix = strlen(p->origin->url.path), n = strlen(path);
-        s->target = mem_realloc(s->target, prefix + n + 1);
-        memcpy(s->target, p->origin->url.path, prefix);
-        memcpy(s->target + prefix, path, n + 1);
-    }
+    s->target = httpc_target(p->origin, path);
     while (headers != NULL && headers[s->n_own] != NULL)
         s->n_own++;
     s->own = mem_realloc_array(NULL, s->n_own + 1, sizeof *s->own);
