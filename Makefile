@@ -110,8 +110,9 @@ $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 
 unit: $(UNIT)
 	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) --exec '' $(UNIT)
+# They wait more than they work.
 comp: $(OBJ)/sim.bin
-	@$(PROVE) $(sort $(wildcard tests/comp/*.t))
+	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
 sys: $(OBJ)/sim.bin $(LIVE_STORE)
 	@$(PROVE) $(sort $(wildcard tests/sys/*.t))
 

@@ -1,0 +1,53 @@
+# Sign-in: sessions that expire, limiters, accounts and logins (L19 S05).
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Runs;
+
+# ---- L19: tokens expire in mid-run
+{
+    my $d = FakeDrive->new(sub_users => 2, folders => 4, files => 10, token_ttl => 2);
+    my $h = run_sim($d, qw(9 4 60 7));
+    is $h->{status}, 0, 'expired tokens are renewed' or diag $h->{out};
+    is $h->{json}{failed}, 0, 'without a failure';
+    my ($expired) = grep { $_->{reason} =~ /401 expired/ } @{ $h->{json}{failures} };
+    ok $expired, 'a reason of its own';
+    my %logins;
+    $logins{ $_->{login} }++ for grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
+    ok !(grep { $_ > 6 } values %logins), 'each login signs in again once a lifetime, whatever the number of its apps' or diag explain \%logins;
+}
+
+# ---- a session that tells its life is renewed before that, each login at a time of its own
+{
+    my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 10, token_ttl => 3, jwt => 1);
+    my $h = run_sim($d, qw(12 4 60 7));
+    is $h->{status}, 0, 'early renewal' or diag $h->{out};
+    is scalar(grep { $_->{status} == 401 && $_->{login} } @{ $d->log }), 0, 'nobody ever met an expired session';
+    my @again = map { $_->{t} } grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
+    cmp_ok scalar(@again), '>=', 4 + 4, 'each login signed in again';
+    cmp_ok scalar(@again), '<=', 4 + 4 * 3 + 4, 'once a lifetime';
+}
+
+# ---- S05: the login limiter is waited out at the start
+{
+    my $d = FakeDrive->new(sub_users => 3, folders => 2);
+    $d->rule(method => 'POST', path => qr{/api/login}, after => 3, times => 2, status => 429, headers => { 'Retry-After' => 1 }, body => { error => 'Too many logins' });
+    my $h = run_sim($d, qw(4 2 1 1s));
+    is $h->{status}, 0, 'limited sign-ins are waited out' or diag $h->{out}, $h->{err};
+    like $h->{err}, qr/sign-in limited: waiting 1\.\d s/, 'and announced';
+    is $h->{json}{failed}, 0, 'no app failed for it';
+}
+
+# ---- accounts: all owners are found and used evenly
+{
+    my $d = FakeDrive->new(accounts => 3, sub_users => 1, folders => 4);
+    my $h = run_sim($d, qw(12 3 30 2 --run-dir many));
+    is $h->{status}, 0, 'several accounts' or diag $h->{out}, $h->{err};
+    my %streams;
+    $streams{ $_->{login} }++ for grep { $_->{path} =~ m{/events} } @{ $d->log };
+    is_deeply \%streams, { map { $_ => 2 } map { ("$_\@load.test") } 'owner', 'owner-2', 'owner-3', 'user-1', 'owner-2-user-1', 'owner-3-user-1' },
+        'two apps each';
+}
+
+done_testing;

@@ -1,0 +1,90 @@
+# What counts as failed, as a conflict, as waiting, as wrong content (K11 X11).
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Runs;
+
+# ---- 429 is waited out: neither latency nor failure
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 10);
+    my $h = start_run($d, qw(4 4 60 5));
+    in_window($h);
+    $d->rule(path => qr{/(download|lock)$}, status => 429, times => 4, headers => { 'Retry-After' => 1 }, body => { error => 'Too many requests' });
+    done_run($h);
+    is $h->{status}, 0, 'a spent budget is no failure' or diag $h->{out};
+    is $h->{json}{throttled}, 4, 'each answer is counted';
+    cmp_ok $h->{json}{waited_seconds}, '>=', 4, 'the wait is reported';
+    for my $op (qw(download lock save)) {
+        cmp_ok ops($h, $op)->{max_ms} // 0, '<', 900, "and is in no latency of $op";
+        cmp_ok ops($h, $op)->{from_due}{max_ms} // 0, '<', 900, "nor in $op\'s from the due time" if $op ne 'lock';
+    }
+}
+
+# ---- conflicts are the server working as designed; the app learns better
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 2, files => 3);
+    my $h = start_run($d, qw(8 2 120 5), mix("save 1\n"));
+    in_window($h);
+    $d->rule(path => qr{/lock$}, method => 'POST', status => 423, times => 5, body => { message => 'held', error => 'LOCKED' });
+    done_run($h);
+    is $h->{status}, 0, 'locks held by others and stale versions: no failure' or diag $h->{out};
+    cmp_ok ops($h, 'save')->{outcomes}{conflict}, '>=', 5, 'but conflicts';
+    is $d->state->{locks}, 0, 'each lock was let go';
+    cmp_ok $d->count(qr{^DELETE .*/lock$}), '==', ops($h, 'lock')->{ok}, 'as many as were taken';
+    cmp_ok $h->{json}{actions}{conflicts}, '>=', 5, 'counted as actions too';
+    cmp_ok $h->{json}{causes}{relist}, '>', 0, 'after which the folder is listed again';
+}
+
+# ---- "not found" is believed only when the listing agrees
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 2, files => 30);
+    my $h = start_run($d, qw(6 2 120 4), mix("download 6\ntrash 3\n"));
+    done_run($h);
+    is $h->{status}, 0, 'files trashed by others: conflicts at most' or diag $h->{out};
+    my $lie = FakeDrive->new(sub_users => 1, folders => 2, files => 30);
+    $h = start_run($lie, qw(2 2 60 3), mix("download 1\n"));
+    in_window($h);
+    $lie->rule(path => qr{/download}, status => 404, times => 2, body => { message => 'File not found' });
+    done_run($h);
+    is $h->{status}, 1, 'a listed file that is not found: a failure';
+    is ops($h, 'download')->{failed}, 2, 'each';
+    like $h->{out}, qr/^ +2  download: 404 not found, yet its folder lists it/m, 'and named';
+}
+
+# ---- bytes are verified
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 2, files => 3, file_bytes => 5000);
+    my $h = run_sim($d, qw(2 2 60 3), mix("download 1\n"));
+    is $h->{status}, 1, 'content that nobody wrote';
+    like $h->{out}, qr/download: 200 the content is none that was ever written here/, 'is named';
+    my $short = FakeDrive->new(sub_users => 1, folders => 2, files => 3);
+    $h = start_run($short, qw(2 2 60 3), mix("download 1\n"));
+    in_window($h);
+    $short->rule(path => qr{/download}, status => 200, body => 'short', headers => { ETag => '"v1"' }, times => 1);
+    done_run($h);
+    like $h->{out}, qr/download: 200 # bytes came, # are listed for this version/, 'so is a body of another length';
+    is ops($h, 'download')->{outcomes}{wrong_content}, 1, 'an outcome of its own';
+    # what the apps saved and uploaded comes back whole
+    my $own = FakeDrive->new(sub_users => 1, folders => 2, files => 2, file_bytes => 100);
+    $h = run_sim($own, qw(4 2 240 4), mix("save 1\nupload 1\n"));
+    is $h->{status}, 0, 'saves and uploads' or diag $h->{out};
+    cmp_ok $own->state->{uploads}, '>', 3, 'were made';
+}
+
+# ---- server errors and cut connections are failures with their reason
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 10);
+    my $h = start_run($d, qw(4 4 120 4), mix("download 2\nupload 1\n"));
+    in_window($h);
+    $d->rule(path => qr{/download}, status => 500, times => 2, body => { message => "boom\e[2J" });
+    $d->rule(path => qr{/upload}, close => 1, times => 1);
+    done_run($h);
+    is ops($h, 'download')->{outcomes}{server_error}, 2, 'server errors';
+    is ops($h, 'upload')->{outcomes}{unknown}, 1, 'a write without an answer is unknown';
+    like $h->{out}, qr/2  download: 500 boom\\x1b\[#J/, 'hostile text is escaped';
+    unlike $h->{out}, qr/\e/, 'everywhere';
+    is $h->{status}, 1, 'status 1';
+}
+
+done_testing;

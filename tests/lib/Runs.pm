@@ -1,0 +1,51 @@
+package Runs;
+# sim run against a scripted server, for the component tests: start, wait, and what its JSON and its tables say.
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Temp qw(tempdir);
+use FakeDrive;
+use Sim;
+
+our @EXPORT = (qw(start_run done_run run_sim in_window ops tables mix run_folder), @Sim::EXPORT);
+
+my $dir = tempdir(CLEANUP => 1);
+my $n = 0;
+
+sub run_folder { return $dir }
+
+# Starts sim run @args against the server; done_run waits for its end and reads its JSON into {json}.
+sub start_run {
+    my ($server, @args) = @_;
+    my $json = "$dir/" . ++$n . '.json';
+    my $h = sim_start(['run', @args, '--json', $json], env => { TMA_URL => $server->url }, dir => $dir);
+    $h->{json_name} = $json;
+    return $h;
+}
+
+sub done_run {
+    my ($h, $timeout) = @_;
+    sim_finish($h, $timeout // 60);
+    $h->{json} = json_file($h->{json_name}) if $h->{json_name};
+    return $h;
+}
+
+sub run_sim { return done_run(start_run(@_)) }
+sub in_window { my ($h) = @_; return sim_read($h, 20, sub { $_[0]{out} =~ /measured window begins/ }) }
+sub ops { my ($h, $op) = @_; return $h->{json}{operations}{$op} // { ok => 0, failed => 0, outcomes => {} } }
+
+# The arguments for a mix of its own.
+sub mix { my ($text) = @_; my $file = 'mix' . ++$n; spew("$dir/$file", $text); return ('--mix', $file) }
+
+# The tables of a report: [{op => [ok, failed, p50, p95, p99, slowest]}, …], the last is the summary's.
+sub tables {
+    my ($text) = @_;
+    my @t;
+    for (split /\n/, $text) {
+        if (/^operation +ok +failed/) { push @t, {} }
+        elsif (@t && /^([a-z][a-z ]+?) {2,}(\d+) +(\d+) +(\S+) +(\S+) +(\S+) +(\S+)/) { $t[-1]{$1} = [ $2, $3, $4, $5, $6, $7 ] }
+    }
+    return @t;
+}
+
+1;
