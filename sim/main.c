@@ -287,7 +287,7 @@ static void choose_out(struct program *p)
     p->ctx.color = p->ctx.tty && !p->common->no_color && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 }
 
-/* True when help was asked for. */
+/* Reads the command line into common and conf; *help is set when only that was asked for. */
 static enum err prepare(struct program *p, int argc, char **argv, bool *help, struct errinfo *ei)
 {
     const struct command *cmd = p->cmd;
