@@ -111,9 +111,11 @@ static void *stub_accept_main(void *arg)
         pthread_mutex_lock(&s->lock);
         c->fd = fd;
         pthread_mutex_unlock(&s->lock);
-        if (n + 1 > STUB_CONNS || pthread_create(&c->thread, NULL, stub_conn_main, c) != 0)
+        if (n + 1 > STUB_CONNS)
             abort();
-        atomic_store(&s->accepted, n + 1);
+        atomic_store(&s->accepted, n + 1); /* before the answer: the test looks at it as soon as it has that */
+        if (pthread_create(&c->thread, NULL, stub_conn_main, c) != 0)
+            abort();
     }
     return NULL;
 }
