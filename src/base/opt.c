@@ -327,6 +327,17 @@ static bool help_wanted(int argc, char **argv)
     return false;
 }
 
+/* The help may be of several lines; an error is one. */
+static enum err err_missing(const struct opt_pos *pos, struct errinfo *ei)
+{
+    char help[256];
+    (void)str_fit(help, sizeof help, pos->help);
+    for (char *p = help; *p; p++)
+        if (*p == '\n')
+            *p = ' ';
+    return err_set(ei, ERR_USAGE, "missing <%s>: %s", pos->name, help);
+}
+
 enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t n, void *base, bool *help,
                    struct errinfo *ei)
 {
@@ -352,7 +363,7 @@ enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t
     }
     const struct opt_pos *missing = find_pos(&p, given, &slot);
     if (missing && !missing->optional && (missing->type != OPT_LIST || !((struct opt_list *)slot.field)->n))
-        return err_set(ei, ERR_USAGE, "missing <%s>: %s", missing->name, missing->help);
+        return err_missing(missing, ei);
     return ERR_OK;
 }
 

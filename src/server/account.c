@@ -1,12 +1,12 @@
 #include "server/account.h"
 #include "base/mem.h"
 #include "server/fields.h"
+#include "server/password.h"
 #include "store/pg.h"
 #include <ctype.h>
 #include <string.h>
 
 #define PASSWORD_MIN 6
-#define PASSWORD_MAX 72 /* bcrypt looks at no more */
 #define EMAIL_MAX    255
 #define NAME_MAX_    100
 
@@ -37,6 +37,14 @@ static bool plausible_email(const char *s)
     return true;
 }
 
+static const char *lower_case(struct arena *mem, const char *s)
+{
+    char *lower = arena_strdup(mem, s);
+    for (char *p = lower; *p; p++)
+        *p = (char)tolower((unsigned char)*p);
+    return lower;
+}
+
 static void read_email(struct reading *in, const struct json *v)
 {
     const char *s = json_str(v);
@@ -44,19 +52,38 @@ static void read_email(struct reading *in, const struct json *v)
         complain(in, "email", "a valid email address is needed");
         return;
     }
-    char *lower = arena_strdup(in->r->mem, s);
-    for (char *p = lower; *p; p++)
-        *p = (char)tolower((unsigned char)*p);
-    in->out->email = lower;
+    in->out->email = lower_case(in->r->mem, s);
 }
 
 static void read_password(struct reading *in, const struct json *v)
 {
     const char *s = json_str(v);
-    if (!s || strlen(s) < PASSWORD_MIN || strlen(s) > PASSWORD_MAX)
+    if (!s || strlen(s) < PASSWORD_MIN || strlen(s) > PASSWORD_BYTES_MAX)
         complain(in, "password", "a password has 6 to 72 bytes");
     else
         in->out->password = arena_strdup(in->r->mem, s);
+}
+
+/* Of a login: what no account could have is a wrong pair, not a malformed one. */
+static void read_credential(struct reading *in, const struct json *v, const char *field, const char **out)
+{
+    const char *s = json_str(v);
+    if (!s || !*s)
+        complain(in, field, "a text that is not empty is needed");
+    else
+        *out = arena_strdup(in->r->mem, s);
+}
+
+static void read_login(struct reading *in, const struct json *v)
+{
+    const char *s = NULL;
+    read_credential(in, v, "email", &s);
+    in->out->email = s ? lower_case(in->r->mem, s) : NULL;
+}
+
+static void read_secret(struct reading *in, const struct json *v)
+{
+    read_credential(in, v, "password", &in->out->password);
 }
 
 static void read_name(struct reading *in, const struct json *v)
@@ -111,10 +138,9 @@ bool account_read(struct request *r, unsigned need, unsigned may, struct account
         const char *name;
         void (*read)(struct reading *in, const struct json *v);
     } fields[] = {
-        {FIELD_EMAIL, "email", read_email},
-        {FIELD_PASSWORD, "password", read_password},
-        {FIELD_NAME, "name", read_name},
-        {FIELD_PERMISSIONS, "permissions", read_permissions},
+        {FIELD_EMAIL, "email", read_email}, {FIELD_PASSWORD, "password", read_password},
+        {FIELD_LOGIN, "email", read_login}, {FIELD_SECRET, "password", read_secret},
+        {FIELD_NAME, "name", read_name},    {FIELD_PERMISSIONS, "permissions", read_permissions},
     };
     struct json *body;
     *out = (struct account_fields){NULL, NULL, NULL, NULL, NULL};

@@ -4,7 +4,15 @@
  * of the wire. Layer 3. */
 #include "server/http.h"
 
-enum account_field { FIELD_EMAIL = 1, FIELD_PASSWORD = 2, FIELD_NAME = 4, FIELD_PERMISSIONS = 8 };
+/* FIELD_LOGIN and FIELD_SECRET are the email and the password of one who signs in: any text will do. */
+enum account_field {
+    FIELD_EMAIL = 1,
+    FIELD_PASSWORD = 2,
+    FIELD_NAME = 4,
+    FIELD_PERMISSIONS = 8,
+    FIELD_LOGIN = 16,
+    FIELD_SECRET = 32
+};
 struct account_fields { /* in the request's arena; NULL: not given */
     const char *email, *password, *name;
     const char *permissions;      /* as a text[] */

@@ -53,6 +53,15 @@ const char *req_query(struct request *r, const char *name)
     return NULL;
 }
 
+bool req_query_valid(struct request *r)
+{
+    struct sv rest = r->query, pair;
+    while (sv_split(&rest, '&', &pair))
+        if (!decode_query(r->mem, pair))
+            return false;
+    return true;
+}
+
 void req_defer(struct request *r, void (*fn)(void *arg), void *arg)
 {
     struct exchange *x = r->conn->x;
@@ -64,6 +73,11 @@ void req_defer(struct request *r, void (*fn)(void *arg), void *arg)
 int64_t req_bytes_left(const struct request *r)
 {
     return r->conn->x->body_left;
+}
+
+bool req_body_comes(struct request *r, int64_t us)
+{
+    return r->conn->x->body_left == 0 || conn_buffered(r->conn) > 0 || conn_await(r->conn, us) == ERR_OK;
 }
 
 /* The client waits for this before it sends the body: nothing of it can be here yet. */

@@ -23,6 +23,11 @@ static MAY_YIELD enum err wait_for(struct http_conn *c, uint32_t events, int64_t
     return ready ? ERR_OK : ERR_TIMEOUT;
 }
 
+enum err conn_await(struct http_conn *c, int64_t us)
+{
+    return wait_for(c, EPOLLIN, us);
+}
+
 size_t conn_buffered(const struct http_conn *c)
 {
     return c->in.len - c->in_at;

@@ -90,7 +90,7 @@ static MAY_YIELD void post_login(struct request *r)
     struct errinfo ei;
     struct pg_result *res = NULL;
 
-    if (!account_read(r, FIELD_EMAIL | FIELD_PASSWORD, 0, &f) || !login_budget(r, f.email))
+    if (!account_read(r, FIELD_LOGIN | FIELD_SECRET, 0, &f) || !login_budget(r, f.email))
         return;
     const char *params[] = {f.email};
     if (pg_run(r->server->pg, sql, 1, params, &res, &ei) != ERR_OK) {

@@ -1,6 +1,7 @@
 /* Listings. Folders come first whatever the order, so a page is the end of the folders and the beginning of the files:
  * each of the two reads one index, either way round, from where the cursor says. Static texts, one for each order and
- * place, because a condition that is sometimes absent would keep Postgres from using the index for it. */
+ * place, because a condition that is sometimes absent would keep Postgres from using the index for it. What is shown of
+ * a key must not be called k itself: ORDER BY would take it, a text, for the key. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/fields.h"
@@ -43,7 +44,7 @@ static const struct sort {
     const char *sql[2][PLACES];
 } sorts[] = {
     SORT("name", "name", "$4", "k", false),
-    SORT("size", "coalesce(size, 0)", "$4::bigint", "k::text", true),
+    SORT("size", "coalesce(size, 0)", "$4::bigint", "k::text AS shown", true),
     SORT("modified", "modified", "drive_time($4::bigint)", "drive_us(k)::text", true),
     SORT("accessedAt", "accessed_at", "drive_time($4::bigint)", "drive_us(k)::text", true),
 };

@@ -9,12 +9,14 @@
 #include "server/sweeper.h"
 #include "server/upload_form.h"
 
+#define BODY_MOMENT_US 250000 /* after which a client seems to wait for an answer to its head */
+
 /* A file on its way in, with what the request says about it. */
 struct incoming {
     struct request *r;
     struct meta_who who;
     const char *replaces;    /* the file's id; NULL: a new file */
-    struct strings if_match; /* of a replacement */
+    struct meta_guard guard; /* of a replacement */
     struct upload_form form;
     struct multipart_part part;
     struct wall modified;
@@ -40,10 +42,10 @@ static MAY_YIELD bool admit(struct incoming *in, int64_t bytes)
         form_reply_too_large(r, bytes, largest);
         return false;
     }
-    enum err e = in->replaces
-                     ? meta_replace_check(r->server, &in->who, in->replaces, in->if_match.items, in->if_match.n,
-                                          (uint64_t)bytes, r->mem, &res, &ei)
-                     : meta_upload_check(r->server, &in->who, in->form.parent_id, (uint64_t)bytes, r->mem, &res, &ei);
+    enum err e =
+        in->replaces
+            ? meta_replace_check(r->server, &in->who, in->replaces, &in->guard, (uint64_t)bytes, r->mem, &res, &ei)
+            : meta_upload_check(r->server, &in->who, in->form.parent_id, (uint64_t)bytes, r->mem, &res, &ei);
     const struct meta_change *no = e == ERR_OK ? meta_refusal(&res) : NULL;
     if (e != ERR_OK)
         reply_error(r, &ei);
@@ -173,8 +175,8 @@ static MAY_YIELD void commit(struct incoming *in)
                                      in->object.key,     in->object.size,     in->modified};
     struct meta_result res = {0};
     struct errinfo ei = {0};
-    enum err e = in->replaces ? meta_replace_commit(r->server, &in->who, in->replaces, in->if_match.items,
-                                                    in->if_match.n, &item, NULL, r->mem, &res, &ei)
+    enum err e = in->replaces ? meta_replace_commit(r->server, &in->who, in->replaces, &in->guard, &item, NULL, r->mem,
+                                                    &res, &ei)
                               : meta_upload_commit(r->server, &in->who, &item, 1, NULL, r->mem, &res, &ei);
     const struct meta_change *no = e == ERR_OK ? meta_refusal(&res) : NULL;
     if (e == ERR_DB_GONE)
@@ -193,11 +195,12 @@ static MAY_YIELD void commit(struct incoming *in)
     }
 }
 
-/* Who asked for "100 Continue" is judged by the head alone; others are sending already, and the part's head, which
- * tells the exact size, is with us in a moment. */
+/* Who waits for a word before the body, with "Expect" or without, is judged by the head alone; others are sending
+ * already, and the part's head, which tells the exact size, is here or will be in a moment. */
 static MAY_YIELD void take_in(struct incoming *in)
 {
-    if ((in->r->expect_100 && !admit(in, least_bytes(in->r))) || !find_file(in))
+    bool by_head = in->r->expect_100 || !req_body_comes(in->r, BODY_MOMENT_US);
+    if ((by_head && !admit(in, least_bytes(in->r))) || !find_file(in))
         return;
     int64_t bytes = multipart_bytes_left(in->form.m);
     if (admit(in, bytes > 0 ? bytes : 0) && set_bound(in) && take_file(in))
@@ -214,7 +217,9 @@ static MAY_YIELD void handle_replace(struct request *r)
 {
     struct incoming in = incoming_of(r);
     in.replaces = r->params[0];
-    in.if_match = form_if_match(r);
+    struct strings tags = form_if_match(r);
+    struct sv lock = sv_trim(req_header(r, "X-Lock-Id"));
+    in.guard = (struct meta_guard){tags.items, tags.n, lock.n ? arena_strndup(r->mem, lock.p, lock.n) : NULL};
     take_in(&in);
 }
 

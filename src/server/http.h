@@ -55,11 +55,15 @@ struct sv req_header(const struct request *r, const char *name);
 struct sv req_cookie(const struct request *r, const char *name);
 /* A query parameter, '+' and %XX decoded, in mem; NULL when absent or not valid UTF-8. */
 const char *req_query(struct request *r, const char *name);
+/* Whether each of the query's parameters is percent-encoded UTF-8. */
+bool req_query_valid(struct request *r);
 /* Body bytes as they come; *got 0 at the end. Sends 100 Continue before the first read where asked. ERR_CLOSED when the
  * client left, ERR_PROTO on bad chunks, ERR_TIMEOUT when nothing came for the idle limit. */
 MAY_YIELD enum err req_read(struct request *r, char *dst, size_t cap, size_t *got) WARN_UNUSED;
 /* How many body bytes are still to be read; -1 when chunked and not at its end. */
 int64_t req_bytes_left(const struct request *r);
+/* Whether the body's first bytes are here within that time, without reading them. */
+MAY_YIELD bool req_body_comes(struct request *r, int64_t us);
 /* The whole body as JSON (limit 10 MiB), owned by mem's life: nothing to free. On failure the 400/413 answer has been
  * sent and the handler just returns. */
 MAY_YIELD enum err req_json(struct request *r, struct json **out) WARN_UNUSED;

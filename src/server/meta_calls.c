@@ -95,19 +95,20 @@ enum err meta_upload_commit(struct server *s, const struct meta_who *who, const 
 }
 
 enum err meta_replace_commit(struct server *s, const struct meta_who *who, const char *file_id,
-                             const char *const *if_match, size_t n, const struct meta_upload *content,
-                             const char *reservation, struct arena *mem, struct meta_result *out, struct errinfo *ei)
+                             const struct meta_guard *guard, const struct meta_upload *content, const char *reservation,
+                             struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
     struct params p = params_who(who, mem);
     p_str(&p, who->session_id);
     p_str(&p, file_id);
-    p_array(&p, if_match, n);
+    p_array(&p, guard->if_match, guard->n);
     p_i64(&p, (int64_t)content->size);
     p_str(&p, content->mime_type);
     p_str(&p, content->path);
     p_str(&p, micros(mem, content->modified));
     p_str(&p, reservation);
-    WRITE("drive_replace_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)");
+    p_str(&p, guard->lock_id);
+    WRITE("drive_replace_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)");
 }
 
 enum err meta_rename(struct server *s, const struct meta_who *who, const char *id, const char *name, struct arena *mem,
@@ -175,15 +176,16 @@ enum err meta_upload_check(struct server *s, const struct meta_who *who, const c
 }
 
 enum err meta_replace_check(struct server *s, const struct meta_who *who, const char *file_id,
-                            const char *const *if_match, size_t n, uint64_t bytes, struct arena *mem,
-                            struct meta_result *out, struct errinfo *ei)
+                            const struct meta_guard *guard, uint64_t bytes, struct arena *mem, struct meta_result *out,
+                            struct errinfo *ei)
 {
-    static const char text[] = ROWS "drive_replace_check($1, $2, $3, $4, $5)";
+    static const char text[] = ROWS "drive_replace_check($1, $2, $3, $4, $5, $6)";
     struct params p = {.mem = mem};
     p_str(&p, who->account_id);
     p_str(&p, who->session_id);
     p_str(&p, file_id);
-    p_array(&p, if_match, n);
+    p_array(&p, guard->if_match, guard->n);
     p_i64(&p, (int64_t)bytes);
+    p_str(&p, guard->lock_id);
     return meta_read(s, text, p.n, p.v, mem, out, ei);
 }

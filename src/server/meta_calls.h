@@ -10,6 +10,11 @@ struct meta_upload { /* one file that has its object */
     uint64_t size;
     struct wall modified; /* us INT64_MIN: now */
 };
+struct meta_guard {              /* on what conditions a content may be replaced */
+    const char *const *if_match; /* the strong tags of If-Match; NULL: no condition, as for "*" */
+    size_t n;                    /* 0: none of them can match */
+    const char *lock_id;         /* the lock that the caller believes to hold; NULL: its session decides */
+};
 #define META_NOW ((struct wall){INT64_MIN})
 
 MAY_YIELD enum err meta_folder_create(struct server *s, const struct meta_who *who, const char *parent,
@@ -23,10 +28,9 @@ MAY_YIELD enum err meta_folder_path(struct server *s, const struct meta_who *who
 MAY_YIELD enum err meta_upload_commit(struct server *s, const struct meta_who *who, const struct meta_upload *items,
                                       size_t n, const char *reservation, struct arena *mem, struct meta_result *out,
                                       struct errinfo *ei) WARN_UNUSED;
-/* if_match: the strong tags of If-Match (n 0: none of them can match); NULL: no condition, as for "*". The row's keys
- * are the object that was replaced. */
+/* The row's keys are the object that was replaced. */
 MAY_YIELD enum err meta_replace_commit(struct server *s, const struct meta_who *who, const char *file_id,
-                                       const char *const *if_match, size_t n, const struct meta_upload *content,
+                                       const struct meta_guard *guard, const struct meta_upload *content,
                                        const char *reservation, struct arena *mem, struct meta_result *out,
                                        struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err meta_rename(struct server *s, const struct meta_who *who, const char *id, const char *name,
@@ -52,6 +56,6 @@ MAY_YIELD enum err meta_upload_check(struct server *s, const struct meta_who *wh
                                      struct arena *mem, struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
 /* One row: why the content cannot be replaced, or the file as it stands. */
 MAY_YIELD enum err meta_replace_check(struct server *s, const struct meta_who *who, const char *file_id,
-                                      const char *const *if_match, size_t n, uint64_t bytes, struct arena *mem,
+                                      const struct meta_guard *guard, uint64_t bytes, struct arena *mem,
                                       struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -43,7 +43,7 @@ enum err password_hash(struct work *w, const char *password, unsigned cost, char
 bool password_fits(struct work *w, const char *password, const char *hash)
 {
     struct job j = {.password = password};
-    if (!str_fit(j.setting, sizeof j.setting, hash))
+    if (strlen(password) > PASSWORD_BYTES_MAX || !str_fit(j.setting, sizeof j.setting, hash))
         return false;
     run(w, &j);
     return j.out[0] && strlen(j.out) == strlen(hash) && digest_equal(j.out, hash, strlen(hash));

@@ -4,7 +4,8 @@
  * nor on a coroutine's stack. Layer 3. */
 #include "net/work.h"
 
-#define PASSWORD_HASH_MAX 384
+#define PASSWORD_HASH_MAX  384
+#define PASSWORD_BYTES_MAX 72 /* bcrypt looks at no more, so a longer one never fits */
 /* ERR_IO when libcrypt refuses. out of PASSWORD_HASH_MAX bytes. */
 MAY_YIELD enum err password_hash(struct work *w, const char *password, unsigned cost, char *out,
                                  struct errinfo *ei) WARN_UNUSED;

@@ -236,6 +236,11 @@ void reply_error(struct request *r, const struct errinfo *ei)
         reply_message(r, 503, away[i].code, "%s", away[i].sentence);
         return;
     }
+    /* Whatever part of a request a text came from, Postgres is the one judge of it that none slips past. */
+    if (strcmp(ei->sqlstate, "22021") == 0) {
+        reply_message(r, 400, "INVALID_TEXT", "The request holds text that is not UTF-8");
+        return;
+    }
     LOGE("http", "%s " SV_FMT ": %s: %s", r->method, SV_ARG(r->path), err_symbol(ei->code), err_message(ei));
     reply_message(r, 500, "INTERNAL_ERROR", "Internal server error");
 }

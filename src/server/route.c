@@ -82,6 +82,8 @@ void route_dispatch(struct request *r)
         reply_message(r, 417, NULL, "The only expectation known here is 100-continue");
     else if (!r->route)
         reply_no_route(r, path_known, &allow);
+    else if (!req_query_valid(r)) /* a parameter that is passed over in silence asks for something else */
+        reply_message(r, 400, "BAD_REQUEST", "The query is not percent-encoded UTF-8");
     else if (gate_pass(r))
         r->route->handler(r);
     buf_done(&allow);

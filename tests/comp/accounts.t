@@ -57,6 +57,9 @@ subtest 'signing in' => sub {
     ok $r->{headers}{'set-cookie'}, 'with a cookie';
     is said($server->call('POST', '/api/login', { email => 'owner@load.test', password => 'wrong-password' })), '401 Invalid credentials', 'wrong password';
     is said($server->call('POST', '/api/login', { email => 'nobody@load.test', password => 'wrong-password' })), '401 Invalid credentials', 'unknown email, the same answer';
+    is said($server->call('POST', '/api/login', { email => 'owner@load.test', password => $_ })), '401 Invalid credentials', 'a password that none may have: ' . length for 'wrong', 'load-test-password' . 'x' x 72;
+    is said($server->call('POST', '/api/login', { email => 'nobody', password => 'wrong' })), '401 Invalid credentials', 'an email that is none';
+    is $server->call('POST', '/api/login', $_)->{status}, 422, 'half a pair' for { email => 'owner@load.test' }, { password => 'wrong' }, { email => 'owner@load.test', password => '' };
     is $server->call('POST', '/api/login', 'email=owner', 'Content-Type' => 'application/x-www-form-urlencoded')->{status}, 400, 'JSON only';
     is $server->call('POST', '/api/login', '{"email":')->{status}, 400, 'broken JSON';
     is $server->call('POST', '/api/login')->{status}, 400, 'no body';

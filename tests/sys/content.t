@@ -181,6 +181,9 @@ subtest 'too much: 413 with the figures, whoever is told how' => sub {
     $check->($r, 'with Expect');
     ok !$r->{continued}, '  without a 100 before';
     $check->($drive->upload(name => 'over', content => $content), "a client that only sends ($_)", 8 << 20) for 1 .. 10;
+    my $silent = $drive->connect;
+    DriveClient::put($silent, $drive->head('POST', '/api/files/upload', (DriveClient::framing(name => 'over'))[0], 'Content-Length: 8388608'));
+    $check->(DriveClient::answer($silent, timeout => 10), 'a client that sends its head and waits');
     $check->($drive->upload(name => 'over', content => $content, chunked => 1), 'in chunks');
     $check->($drive->upload(name => 'over', content => bytes(100_001)), 'by one byte', 100_001);
     $check->($drive->json('POST', '/api/files/upload/check', { fileSize => 100_001 }), 'upload/check', 100_001);

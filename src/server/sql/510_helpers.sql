@@ -4,7 +4,7 @@
 --   drive_folder_path(account, actor, parent, names[])                                   folder.created each new; last row: the deepest
 --   drive_upload_commit_many(account, actor, parents[], names[], sizes[], mimes[], paths[], modified_us[], reservation)
 --                                                                                        file.uploaded; one row an item, in order
---   drive_replace_commit(account, actor, session, file, if_match[], size, mime, path, modified_us, reservation)
+--   drive_replace_commit(account, actor, session, file, if_match[], size, mime, path, modified_us, reservation, lock_id)
 --                                                                                        file.updated; keys: the old object
 --   drive_rename(account, actor, id, name)                                               file.renamed
 --   drive_move(account, actor, ids[], target)                                            file.moved each
@@ -21,7 +21,7 @@
 --   drive_touch(ids[], at_us[]) · drive_audit_downloads(users[], accounts[], files[], at_us[])     batched, never wait for a write
 --   drive_housekeeping(changes_kept) · reconcile_folder_aggregates(user_id)
 -- Reading only, before a body is taken:
---   drive_upload_check(account, parent, bytes) · drive_replace_check(account, session, file, if_match[], bytes)
+--   drive_upload_check(account, parent, bytes) · drive_replace_check(account, session, file, if_match[], bytes, lock_id)
 --
 -- account: the owner's id (COALESCE(parent_user_id, id)); actor: the login's id; parent, target: NULL is the top level.
 -- Names come checked (path.h) and ids unchecked: another account's id is as good as missing. modified_us: microseconds

@@ -118,14 +118,15 @@ BEGIN
 END $$;
 
 -- What stands against replacing the file's content, judged by its row and the lock on it; NULL when nothing does.
--- A lock that has lapsed holds nobody back, its owner included: then the version alone decides.
-CREATE FUNCTION drive_replace_refusal(f files, p_session text, p_if_match text[]) RETURNS drive_change LANGUAGE plpgsql AS $$
+-- A lock that has lapsed holds nobody back, its owner included: then the version alone decides. p_lock is the lock that the
+-- caller believes to hold: when another one holds the file by now, even its own session's, it holds none.
+CREATE FUNCTION drive_replace_refusal(f files, p_session text, p_if_match text[], p_lock text) RETURNS drive_change LANGUAGE plpgsql AS $$
 DECLARE l locks; r drive_change;
 BEGIN
     IF f.id IS NULL OR f.deleted_at IS NOT NULL THEN RETURN drive_refusal('NOT_FOUND'); END IF;
     IF f.type <> 'file' THEN RETURN drive_refusal('NOT_A_FILE'); END IF;
     SELECT * INTO l FROM locks WHERE file_id = f.id AND expires_at > clock_timestamp();
-    IF FOUND AND l.session_id IS DISTINCT FROM p_session THEN
+    IF FOUND AND (l.session_id IS DISTINCT FROM p_session OR l.lock_id <> p_lock) THEN
         RETURN drive_refusal('LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
                                                           'expiresAt', drive_iso(l.expires_at)));
     END IF;
@@ -136,7 +137,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION drive_replace_commit(p_account text, p_actor text, p_session text, p_file text, p_if_match text[],
-                                     p_size bigint, p_mime text, p_path text, p_modified bigint, p_reservation text)
+                                     p_size bigint, p_mime text, p_path text, p_modified bigint, p_reservation text,
+                                     p_lock text DEFAULT NULL)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE u users; f files; r drive_change; v_over jsonb; v_old_path text; v_grown bigint; v_now timestamptz;
 BEGIN
@@ -145,7 +147,7 @@ BEGIN
     -- The file's row is locked before its lock is read: a lock can't be given out in between.
     SELECT * INTO f FROM files WHERE id = p_file FOR NO KEY UPDATE;
     IF f.user_id <> p_account THEN f := NULL; END IF;
-    r := drive_replace_refusal(f, p_session, p_if_match);
+    r := drive_replace_refusal(f, p_session, p_if_match, p_lock);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_grown := p_size - f.size;
     v_over := drive_over_quota(u, v_grown, p_reservation);

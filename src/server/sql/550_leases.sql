@@ -11,12 +11,13 @@ BEGIN
 END $$;
 
 -- One row: a refusal, or the file as it stands.
-CREATE FUNCTION drive_replace_check(p_account text, p_session text, p_file text, p_if_match text[], p_bytes bigint)
+CREATE FUNCTION drive_replace_check(p_account text, p_session text, p_file text, p_if_match text[], p_bytes bigint,
+                                    p_lock text DEFAULT NULL)
 RETURNS SETOF drive_change LANGUAGE plpgsql STABLE AS $$
 DECLARE u users; f files; r drive_change; v_over jsonb;
 BEGIN
     f := drive_get(p_account, p_file);
-    r := drive_replace_refusal(f, p_session, p_if_match);
+    r := drive_replace_refusal(f, p_session, p_if_match, p_lock);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     SELECT * INTO u FROM users WHERE id = p_account;
     v_over := drive_over_quota(u, p_bytes - f.size);
