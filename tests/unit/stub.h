@@ -53,6 +53,14 @@ static inline bool stub_head(struct stub *s, int fd, char *head, size_t cap)
     return true;
 }
 
+/* What the latest connection asked, once its answer was seen. */
+static inline const char *stub_last_head(struct stub *s)
+{
+    pthread_mutex_lock(&s->lock); /* tells the race detector what the answer told us */
+    pthread_mutex_unlock(&s->lock);
+    return s->last_head;
+}
+
 static inline long stub_length(const char *head)
 {
     const char *p = strcasestr(head, "\r\ncontent-length:");
