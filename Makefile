@@ -150,9 +150,9 @@ test: deps
 deps:
 	@.ci/deps build stack test
 	@$(MAKE) --no-print-directory all
-	@$(BUILD)/sim stack fetch --dir $(BUILD)
+	@$(SIM) stack fetch --dir $(BUILD)
 demo: deps
-	@.ci/demo $(abspath $(BUILD)/sim) $(BUILD)/demo
+	@.ci/demo $(SIM) $(BUILD)/demo
 
 # ---- lint ----
 C_FILES = $(shell git ls-files '*.c' '*.h')
