@@ -52,6 +52,7 @@ static void on_open(void *arg, int status)
     backoff_reset(&a->stream_backoff);
     bool again = a->stream_was_up;
     a->stream_up = a->stream_was_up = true;
+    a->stream_heard = false;
     if (again)
         caught_up(a);
 }
@@ -59,6 +60,7 @@ static void on_open(void *arg, int status)
 static void on_event(void *arg, const struct api_event *ev)
 {
     struct app *a = arg;
+    a->stream_heard = true;
     if (ev->cursor[0] && strlen(ev->cursor) < sizeof(a->last_event_id))
         (void)str_fit(a->last_event_id, sizeof(a->last_event_id), ev->cursor);
     if (!ev->connected)

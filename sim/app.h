@@ -28,6 +28,7 @@ struct app {
     struct timer stream_timer; /* opens it again */
     struct backoff stream_backoff;
     bool stream_up, stream_was_up;
+    bool stream_heard;                  /* something came on it since it was opened */
     char last_event_id[APP_CURSOR_MAX]; /* "": none yet */
     char cursor[APP_CURSOR_MAX];        /* of the change feed; "": not known */
 

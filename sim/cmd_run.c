@@ -114,7 +114,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     if (run->dir.path[0])
         fprintf(out, "      run folder %s\n", run->dir.path);
     if (worker_fallbacks(w, line, sizeof(line))[0])
-        fprintf(out, "      this server has %s\n", line);
+        fprintf(out, "      note: %s\n", line);
     fflush(out);
 }
 
@@ -295,6 +295,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
         *ei = close_why;
     }
     ctx->on_interrupt = NULL;
+    meter_next_interval(&w->meter); /* what a run that was refused has asked */
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_done(&w->apps[i]);
     mem_free(w->apps);

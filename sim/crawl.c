@@ -1,11 +1,13 @@
 /* Reads which folders the accounts have, level by level: a listing tells the next level's folders. It is set-up: its
  * requests have a cause of their own, and no latency of it enters the report. */
 #include "base/mem.h"
+#include "drive/path.h"
 #include "sim/logins.h"
 #include "sim/pace.h"
 
 #define READERS_PER_LOGIN 4
 #define READERS_MOST      32
+#define SAMPLES           5
 
 struct level_item {
     uint32_t account;
@@ -16,6 +18,11 @@ struct crawl {
     struct level_item *level, *below; /* being read; found meanwhile */
     size_t n, next, n_below, cap_below;
     uint32_t turn; /* which login reads next */
+    struct sample {
+        uint32_t account;
+        char *id, *ext;
+    } samples[SAMPLES]; /* files large enough to say whose content they hold */
+    unsigned n_samples;
     struct rng rng;
     struct errinfo *ei;
     enum err err;
@@ -44,6 +51,20 @@ static struct login *reader_of(struct crawl *c, uint32_t account)
     }
 }
 
+/* At most one of each folder. */
+static void take_sample(struct crawl *c, uint32_t account, const struct drive_listing *l)
+{
+    for (size_t i = 0; i < l->n && c->n_samples < SAMPLES; i++) {
+        const struct drive_file *f = &l->items[i];
+        struct sv ext = path_extension(sv_of(f->name));
+        if (f->folder || f->size < CONTENT_HEAD_MAX)
+            continue;
+        c->samples[c->n_samples++] =
+            (struct sample){.account = account, .id = mem_strdup(f->id), .ext = mem_strndup(ext.p, ext.n)};
+        return;
+    }
+}
+
 static MAY_YIELD enum err read_folder(struct crawl *c, const struct level_item *it, struct arena *mem)
 {
     struct worker *w = c->w;
@@ -68,7 +89,33 @@ static MAY_YIELD enum err read_folder(struct crawl *c, const struct level_item *
     for (size_t i = 0; i < listing.n; i++)
         if (listing.items[i].folder)
             found(c, it->account, listing.items[i].id);
+    take_sample(c, it->account, &listing);
     return ERR_OK;
+}
+
+static int on_head(void *arg, const char *p, size_t n)
+{
+    struct buf *head = arg;
+    size_t room = CONTENT_HEAD_MAX - head->len;
+    return buf_append(head, p, n < room ? n : room) == ERR_OK ? 0 : 1;
+}
+
+/* Whether the files here are the seeder's, whose content proves itself; of others only the length can be checked, and
+ * the report says so. One of a few is enough. */
+static MAY_YIELD void judge_samples(struct crawl *c)
+{
+    struct worker *w = c->w;
+    w->foreign = c->n_samples > 0;
+    for (unsigned i = 0; i < c->n_samples && w->foreign && !worker_draining(w); i++) {
+        const struct sample *s = &c->samples[i];
+        struct buf head = BUF_INIT(CONTENT_HEAD_MAX);
+        struct content content;
+        struct api_result r;
+        api_download(reader_of(c, s->account)->api, s->id, 0, CONTENT_HEAD_MAX, on_head, &head, NULL, 0, &r);
+        meter_requests(&w->meter, CAUSE_SETUP, 1);
+        w->foreign = !content_identify((struct sv){buf_cstr(&head), head.len}, s->ext, &content);
+        buf_done(&head);
+    }
 }
 
 static void reader(void *arg)
@@ -113,6 +160,12 @@ enum err logins_read_trees(struct worker *w, struct errinfo *ei)
         c.below = NULL;
     }
     free_level(&c);
+    if (c.err == ERR_OK)
+        judge_samples(&c);
+    for (unsigned i = 0; i < c.n_samples; i++) {
+        mem_free(c.samples[i].id);
+        mem_free(c.samples[i].ext);
+    }
     for (uint32_t a = 0; a < w->n_accounts && c.err == ERR_OK; a++) {
         folders_sort(w->accounts[a].folders);
         if (w->accounts[a].n_logins && folders_count(w->accounts[a].folders) == 0)

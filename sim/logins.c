@@ -92,8 +92,18 @@ static enum err no_sign_in(const struct login *l, enum err e, const struct api_r
     return err_set(ei, ERR_ENV, "cannot sign in as %s: %d %s", l->email, r->status, r->reason);
 }
 
-/* Only accounts of the test domain that may do everything are used. */
-static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner, uint32_t account)
+/* True when an account found before has this login: then the server does not tell accounts apart. */
+static bool known_email(const struct finding *f, uint32_t accounts, const char *email)
+{
+    for (uint32_t a = 0; a < accounts; a++)
+        for (uint32_t i = 0; i < f->n_emails[a]; i++)
+            if (strcmp(f->emails[a][i], email) == 0)
+                return true;
+    return false;
+}
+
+/* Only accounts of the test domain that may do everything are used. *same: it is the account of another owner. */
+static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner, uint32_t account, bool *same)
 {
     struct arena *mem = arena_new(16 << 10);
     struct api_users users;
@@ -107,6 +117,7 @@ static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner,
         goto out;
     }
     for (size_t i = 0; i < users.n; i++) {
+        *same |= known_email(f, account, users.items[i].email);
         if (sv_ends(sv_of(users.items[i].email), SV(DRIVE_EMAIL_DOMAIN)) && users.items[i].perms == PERM_ALL)
             add_email(f, account, users.items[i].email);
         else
@@ -119,46 +130,80 @@ out:
     return e;
 }
 
-/* owner@load.test has to be there; the first owner that is not there ends the search. */
+/* Takes a signed-in owner over as account k. */
+static void add_account(struct finding *f, uint32_t k, const struct login *owner)
+{
+    struct worker *w = f->w;
+    w->n_accounts = k + 1;
+    w->accounts = mem_realloc_array(w->accounts, k + 1, sizeof(*w->accounts));
+    w->accounts[k] = (struct account){.folders = folders_new()};
+    f->owners = mem_realloc_array(f->owners, k + 1, sizeof(*f->owners));
+    f->owners[k] = *owner;
+    f->owners[k].generation = 1;
+    f->emails = mem_realloc_array(f->emails, k + 1, sizeof(*f->emails));
+    f->n_emails = mem_realloc_array(f->n_emails, k + 1, sizeof(*f->n_emails));
+    f->emails[k] = NULL;
+    f->n_emails[k] = 0;
+    add_email(f, k, owner->email);
+}
+
+static void drop_account(struct finding *f, uint32_t k)
+{
+    login_close(&f->owners[k]);
+    for (uint32_t i = 0; i < f->n_emails[k]; i++)
+        mem_free(f->emails[k][i]);
+    mem_free(f->emails[k]);
+    folders_free(&f->w->accounts[k].folders);
+    f->w->n_accounts = k;
+}
+
+/* Owner number k, counted from 0. *end: it is not there, so that the search is over. */
+static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
+{
+    struct worker *w = f->w;
+    char email[64];
+    struct login owner;
+    struct api_result r;
+    bool same = false;
+    if (k == 0)
+        snprintf(email, sizeof(email), "owner" DRIVE_EMAIL_DOMAIN);
+    else
+        snprintf(email, sizeof(email), "owner-%u" DRIVE_EMAIL_DOMAIN, k + 1);
+    enum err e = login_open(w, &owner, email, f->ei);
+    if (e != ERR_OK)
+        return e;
+    e = sign_in(w, &owner, &f->rng, &f->waited, CAUSE_SETUP, &r);
+    *end = e == ERR_OK && (r.status == 401 || r.status == 404) && k > 0;
+    if (e != ERR_OK || r.outcome != OUT_OK) {
+        e = *end ? ERR_OK : no_sign_in(&owner, e, &r, f->ei);
+        login_close(&owner);
+        return e;
+    }
+    meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
+    add_account(f, k, &owner);
+    e = find_sub_users(f, &f->owners[k], k, &same);
+    w->caps &= api_caps(f->owners[k].api);
+    if (e == ERR_OK && same) {
+        LOGW("run", "%s has the sub-users of another owner: it is left out", email);
+        drop_account(f, k);
+        *end = true;
+    }
+    return e;
+}
+
+/* owner@load.test has to be there; the first owner that is not there ends the search, and so do as many logins as there
+ * are apps: more would be of no use. */
 static MAY_YIELD enum err find_accounts(struct finding *f)
 {
     struct worker *w = f->w;
-    for (uint32_t k = 0;; k++) {
-        char email[64];
-        struct login owner;
-        struct api_result r;
-        if (k == 0)
-            snprintf(email, sizeof(email), "owner" DRIVE_EMAIL_DOMAIN);
-        else
-            snprintf(email, sizeof(email), "owner-%u" DRIVE_EMAIL_DOMAIN, k + 1);
-        enum err e = login_open(w, &owner, email, f->ei);
-        if (e != ERR_OK)
-            return e;
-        e = sign_in(w, &owner, &f->rng, &f->waited, CAUSE_SETUP, &r);
-        bool absent = e == ERR_OK && (r.status == 401 || r.status == 404) && k > 0;
-        if (e != ERR_OK || r.outcome != OUT_OK) {
-            e = absent ? ERR_OK : no_sign_in(&owner, e, &r, f->ei);
-            login_close(&owner);
-            return e;
-        }
-        meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
-        w->n_accounts = k + 1;
-        w->accounts = mem_realloc_array(w->accounts, k + 1, sizeof(*w->accounts));
-        w->accounts[k] = (struct account){.folders = folders_new()};
-        f->owners = mem_realloc_array(f->owners, k + 1, sizeof(*f->owners));
-        f->owners[k] = owner;
-        f->owners[k].generation = 1;
-        f->emails = mem_realloc_array(f->emails, k + 1, sizeof(*f->emails));
-        f->n_emails = mem_realloc_array(f->n_emails, k + 1, sizeof(*f->n_emails));
-        f->emails[k] = NULL;
-        f->n_emails[k] = 0;
-        add_email(f, k, email);
-        e = find_sub_users(f, &f->owners[k], k);
-        w->caps &= api_caps(owner.api);
-        if (e != ERR_OK)
-            return e;
-        w->logins_there += f->n_emails[k];
+    enum err e = ERR_OK;
+    bool end = false;
+    for (uint32_t k = 0; e == ERR_OK && !end && w->logins_there < w->conf.apps; k++) {
+        e = find_account(f, k, &end);
+        if (e == ERR_OK && !end)
+            w->logins_there += f->n_emails[k];
     }
+    return e;
 }
 
 /* Takes logins from the accounts in turn, so that any number of them is spread evenly. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #define LAG_LIMIT_US (50 * US_PER_MS)
+#define DEAF_US      (5 * US_PER_S)
 #define CPU_LIMIT    0.9
 #define IDLE_LEAST   0.05
 
@@ -152,6 +153,19 @@ static void print_outage(FILE *out, const struct outage *o, bool lasts)
     fprintf(out, "%s\n", line);
 }
 
+/* Open streams on which not even the first frame came: something on the way holds them back, and their apps hear
+ * nothing (shared case E09). */
+static void print_deaf_streams(struct report *p)
+{
+    const struct worker *w = p->w;
+    struct mono now = mono_now();
+    unsigned deaf = 0;
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        deaf += w->apps[i].stream_up && !w->apps[i].stream_heard && mono_diff(now, w->apps[i].stream_sent) > DEAF_US;
+    if (deaf)
+        fprintf(p->out, "warning: %u event streams are open but have brought nothing yet\n", deaf);
+}
+
 /* Outages not told yet, and one that lasts each time. */
 static void print_outages(struct report *p)
 {
@@ -180,6 +194,7 @@ void report_interval(struct report *p, const char *head)
         print_generator(p);
         if (m->waiting)
             fprintf(p->out, "%" PRIu64 " apps are waiting for a budget (429)\n", m->waiting);
+        print_deaf_streams(p);
         print_outages(p);
         stats_print_table(&m->interval, p->out, p->color);
         fflush(p->out);

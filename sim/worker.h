@@ -51,9 +51,10 @@ struct worker {
     uint32_t n_accounts;
     struct login *logins; /* in use: at most one an app */
     uint32_t n_logins;
-    uint32_t logins_there; /* that the server has */
+    uint32_t logins_there; /* found; the server may have more than the apps can use */
     struct sem sign_ins;   /* how many at once */
     unsigned caps;         /* what the server is known to have */
+    bool foreign;          /* its files are none of ours: their content cannot prove itself */
     struct app *apps;
     uint32_t n_apps, listed; /* listed: apps that finished their first full pass */
     struct meter meter;

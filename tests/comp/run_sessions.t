@@ -50,4 +50,13 @@ use Runs;
         'two apps each';
 }
 
+# ---- a server that lets anybody in has one account all the same
+{
+    my $d = FakeDrive->new(sub_users => 2, folders => 3, anybody => 1);
+    my $h = run_sim($d, qw(9 2 30 1));
+    is $h->{status}, 0, 'anybody may sign in' or diag $h->{out}, $h->{err};
+    like $h->{err}, qr/owner-2\@load\.test has the sub-users of another owner/, 'that is noticed';
+    like $h->{out}, qr/^set-up: 3 logins of 1 account /m, 'and the search ends';
+}
+
 done_testing;

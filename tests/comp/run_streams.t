@@ -54,4 +54,11 @@ use Runs;
     is $h->{json}{causes}{relist}, 4, 'both counted as re-lists';
 }
 
+# ---- E09: a stream that is open but brings nothing is no healthy one
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 2, deaf => 1);
+    my $h = run_sim($d, qw(3 2 0 7 --report-every 6));
+    like $h->{out}, qr/^warning: 3 event streams are open but have brought nothing yet$/m, 'deaf streams are told';
+}
+
 done_testing;

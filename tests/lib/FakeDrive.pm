@@ -399,7 +399,7 @@ on GET => qr{^/health$}, sub { my ($s, $q) = @_; $s->reply($q, 200, { status => 
 on GET => qr{^/api/signup-status$}, sub { my ($s, $q) = @_; $s->reply($q, 200, { signupEnabled => JSON::PP::false }) }, 0;
 on POST => qr{^/api/login$}, sub {
     my ($s, $q) = @_;
-    my $l = $s->{logins}{ $q->{json}{email} // '' };
+    my $l = $s->{logins}{ $q->{json}{email} // '' } // ($s->{c}{anybody} ? $s->{logins}{'owner@load.test'} : undef);
     my $pw = $s->{c}{password};
     return $s->fail($q, 401, 'Invalid credentials') if !$l || defined $pw && $pw ne ($q->{json}{password} // '');
     $q->{log}{login} = $l->{email};
@@ -442,7 +442,9 @@ on GET => qr{^/api/files/([^/]+)/info$}, sub { my ($s, $q, $id) = @_; my $n = $s
 on GET => qr{^/api/files/([^/]+)/download$}, sub {
     my ($s, $q, $id) = @_;
     my $n = $s->node($q, $id) or return;
-    $s->reply($q, 200, $n->{body}, type => 'application/octet-stream', ETag => "\"v$n->{version}\"", 'Accept-Ranges' => 'none');
+    my $body = $n->{body};
+    substr($body, -1) = chr(255 - ord substr $body, -1) if $s->{c}{corrupt} && length $body > 66;
+    $s->reply($q, 200, $body, type => 'application/octet-stream', ETag => "\"v$n->{version}\"", 'Accept-Ranges' => 'none');
 };
 on POST => qr{^/api/files/folder$}, sub {
     my ($s, $q) = @_;
@@ -603,7 +605,7 @@ on GET => qr{^/api/files/events$}, sub {
     $a->{streams}{ $c->{fd} } = $c;
     $s->{seen}{streams}++;
     my $hello = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: keep-alive\r\n\r\n"
-        . "data: {\"type\":\"connected\",\"message\":\"hello\"}\n\n";
+        . ($s->{c}{deaf} ? '' : "data: {\"type\":\"connected\",\"message\":\"hello\"}\n\n");
     $s->send_raw($c, $hello, 1);
     if (defined(my $last = $q->{h}{'last-event-id'})) {
         my ($at) = $last =~ /^fake-(\d+)$/;
