@@ -44,8 +44,8 @@ void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
 
 /* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is
- * violated; ERR_ENV when one that was asked for by name, or (without since) every one, could not run. since may be
- * NULL: from the start of the counters. */
+ * violated. Without since (NULL: from the start of the counters; only `sim check` has none) ERR_ENV when one that was
+ * asked for, by name or by its run's folder, could not run, or none of those that prove anything. */
 MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir,
                               const struct check_baseline *since, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -93,5 +93,11 @@ my $elsewhere = File::Temp::tempdir(CLEANUP => 1); # not beside .sim, where the 
 my $blind = $stack->sim([qw(check --only objects)], dir => $elsewhere, env => { DATABASE_URL => '' });
 is $blind->{status}, 3, 'a check asked for that cannot run: exit status 3, never a silent pass';
 like $blind->{out} . $blind->{err}, qr/DATABASE_URL/, 'and says what is missing';
+$blind = $stack->sim(['check'], dir => $elsewhere, env => { DATABASE_URL => '' });
+is $blind->{status}, 3, 'the server\'s own count of errors is no proof: exit status 3';
+like $blind->{err}, qr/nothing could be checked: set DATABASE_URL/, 'and says how to check more';
+$blind = $stack->sim(['check', '--run', "$elsewhere/no-such-run"]);
+is $blind->{status}, 3, 'a run that is not there cannot be judged: exit status 3';
+like $blind->{out}, qr/not run +ledger .*no-such-run/, 'and is named';
 
 done_testing;
