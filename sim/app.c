@@ -258,7 +258,8 @@ enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinf
     struct api_conf conf = {.base_url = w->ctx->target->url,
                             .source_addr = w->conf.spread_addresses ? address : NULL,
                             .http = w->ctx->http,
-                            .timeout_us = w->conf.timeout_us};
+                            .timeout_us = w->conf.timeout_us,
+                            .stream_idle_us = w->conf.stream_idle_us};
     enum err e = api_new(&a->api, &conf, ei);
     if (e != ERR_OK)
         return e;

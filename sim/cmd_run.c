@@ -17,7 +17,7 @@
 #define ARRIVE_WITHIN_S    20
 
 struct run_conf {
-    int64_t apps, open_folders, window_us, grace_us, report_us, timeout_us;
+    int64_t apps, open_folders, window_us, grace_us, report_us, timeout_us, stream_idle_us;
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
     bool no_ledger, spread_addresses;
@@ -52,6 +52,8 @@ static const struct opt opts[] = {
      "time between two reports (default 15 s)"},
     {"timeout", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, timeout_us), 1e5, 3.6e9,
      "of one request; transfers get as much again\nfor each 4 MiB (default 60 s)"},
+    {"stream-idle", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, stream_idle_us), 1e5, 3.6e9,
+     "an event stream without a byte for so long is dead\n(default 75 s: servers send a comment every 30 s)"},
     {"run-dir", 0, "DIR", OPT_STR, offsetof(struct run_conf, run_dir), 0, 0,
      "where ledger and settings go\n(default runs/TIME-SEED)"},
     {"no-ledger", 0, NULL, OPT_FLAG, offsetof(struct run_conf, no_ledger), 0, 0,
@@ -60,8 +62,10 @@ static const struct opt opts[] = {
      "a loopback address for each app, for servers that\ncount requests by address"},
     {0},
 };
-static const struct run_conf defaults = {
-    .grace_us = 15 * US_PER_S, .report_us = 15 * US_PER_S, .timeout_us = 60 * US_PER_S};
+static const struct run_conf defaults = {.grace_us = 15 * US_PER_S,
+                                         .report_us = 15 * US_PER_S,
+                                         .timeout_us = 60 * US_PER_S,
+                                         .stream_idle_us = 75 * US_PER_S};
 
 static void on_interrupt(void *arg)
 {
@@ -280,6 +284,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
                                    .per_minute = run->conf->per_minute,
                                    .window_us = run->conf->window_us,
                                    .timeout_us = run->conf->timeout_us,
+                                   .stream_idle_us = run->conf->stream_idle_us,
                                    .spread_addresses = run->conf->spread_addresses,
                                    .seed = (uint64_t)ctx->common->seed};
     worker_init(w, ctx, &wc);

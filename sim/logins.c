@@ -9,6 +9,11 @@
 #define SETUP_TIMEOUT_US (15 * US_PER_S)
 #define STREAM_RENEWALS  3 /* random streams of the set-up: see pace.c for the others */
 
+/* What the login limiter let through until it refused, and until when it is known to refuse. */
+struct limiter {
+    struct mono since, held;
+    uint32_t in, wanted; /* wanted 0: not known yet */
+};
 /* While the accounts are being found. */
 struct finding {
     struct worker *w;
@@ -17,9 +22,9 @@ struct finding {
     uint32_t *n_emails;
     uint32_t next; /* login to be signed in */
     struct rng rng;
+    struct limiter limiter;
     struct errinfo *ei;
     enum err err;
-    bool waited;
 };
 
 static enum err login_open(struct worker *w, struct login *l, const char *email, struct errinfo *ei)
@@ -39,33 +44,66 @@ static void login_close(struct login *l)
     MEM_FREE(l->email);
 }
 
-/* The limiter counts by address and e-mail: it is waited out, and said once. */
-static bool sign_in_again(struct worker *w, const struct api_result *r, unsigned tries, struct rng *rng, bool *told)
+/* From the first refusal on the limiter's measure is known: so many went through in the time that its wait completes.
+ */
+static void announce(const struct limiter *k, int64_t wait_us)
+{
+    char wait[32], all[32], each[32];
+    int64_t window = mono_diff(mono_now(), k->since) + wait_us;
+    if (k->wanted <= k->in + 1 || k->in == 0) {
+        LOGW("run", "sign-in limited: waiting %s", str_duration(wait, sizeof(wait), wait_us));
+        return;
+    }
+    uint32_t left = k->wanted - k->in;
+    LOGW("run", "sign-in limited: waiting %s, about %s until the %u of %u that are left are in (%u each %s)",
+         str_duration(wait, sizeof(wait), wait_us),
+         str_duration(all, sizeof(all), wait_us + (int64_t)((left - 1) / k->in) * window), left, k->wanted, k->in,
+         str_duration(each, sizeof(each), window));
+}
+
+static MAY_YIELD bool wait_for_turn(struct worker *w, const struct limiter *k)
+{
+    bool on = true;
+    while (on && mono_before(mono_now(), k->held)) {
+        struct mono from = mono_now();
+        on = worker_sleep(w, mono_diff(k->held, from), PHASE_DRAIN);
+        w->meter.interval.waited_us += mono_diff(mono_now(), from);
+    }
+    return on;
+}
+
+/* A refusal is waited out by all that sign in just now: asking again one by one would keep the limiter busy. */
+static bool sign_in_again(struct worker *w, const struct api_result *r, unsigned tries, struct rng *rng,
+                          struct limiter *k)
 {
     if (r->outcome != OUT_THROTTLED || worker_draining(w))
         return false;
     int64_t wait = pace_throttle_wait_us(r->retry_after_us, tries, rng);
-    char text[32];
-    if (!*told)
-        LOGW("run", "sign-in limited: waiting %s", str_duration(text, sizeof(text), wait));
-    *told = true;
+    struct mono now = mono_now(), until = mono_add(now, wait);
+    if (!mono_before(now, k->held))
+        announce(k, wait);
+    if (mono_before(k->held, until))
+        k->held = until;
     w->meter.interval.throttled++;
-    w->meter.interval.waited_us += wait;
-    return worker_sleep(w, wait, PHASE_DRAIN);
+    return true;
 }
 
-static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng *rng, bool *told, enum cause cause,
-                                  struct api_result *r)
+static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng *rng, struct limiter *k,
+                                  enum cause cause, struct api_result *r)
 {
     unsigned tries = 0;
-    enum err e;
+    enum err e = ERR_CANCELLED;
+    *r = (struct api_result){.outcome = OUT_UNFINISHED};
     do {
+        if (!wait_for_turn(w, k))
+            break;
         sem_take(w->loop, &w->sign_ins, 1);
         e = api_sign_in(l->api, l->email, w->ctx->target->password, r);
         sem_give(&w->sign_ins, 1);
         meter_requests(&w->meter, cause, 1);
         meter_reach(&w->meter, r);
-    } while (sign_in_again(w, r, tries++, rng, told));
+    } while (sign_in_again(w, r, tries++, rng, k));
+    k->in += e == ERR_OK && r->outcome == OUT_OK;
     return e;
 }
 
@@ -172,7 +210,7 @@ static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
     enum err e = login_open(w, &owner, email, f->ei);
     if (e != ERR_OK)
         return e;
-    e = sign_in(w, &owner, &f->rng, &f->waited, CAUSE_SETUP, &r);
+    e = sign_in(w, &owner, &f->rng, &f->limiter, CAUSE_SETUP, &r);
     *end = e == ERR_OK && (r.status == 401 || r.status == 404) && k > 0;
     if (e != ERR_OK || r.outcome != OUT_OK) {
         e = *end ? ERR_OK : no_sign_in(&owner, e, &r, f->ei);
@@ -241,7 +279,7 @@ static void sign_in_lane(void *arg)
         struct api_result r;
         if (l->generation)
             continue;
-        enum err e = sign_in(w, l, &f->rng, &f->waited, CAUSE_SETUP, &r);
+        enum err e = sign_in(w, l, &f->rng, &f->limiter, CAUSE_SETUP, &r);
         if (e == ERR_OK && r.outcome == OUT_OK) {
             l->generation = 1;
             meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
@@ -267,12 +305,13 @@ static void finding_done(struct finding *f)
 
 enum err logins_discover(struct worker *w, struct errinfo *ei)
 {
-    struct finding f = {.w = w, .ei = ei};
+    struct finding f = {.w = w, .ei = ei, .limiter.since = mono_now()};
     struct group lanes = {0};
     rng_init(&f.rng, w->conf.seed, STREAM_RENEWALS);
     enum err e = find_accounts(&f);
     if (e == ERR_OK)
         e = choose_logins(&f);
+    f.limiter.wanted = w->n_logins;
     for (int i = 0; i < 4 && e == ERR_OK; i++)
         group_spawn(w->loop, &lanes, sign_in_lane, &f);
     group_wait(w->loop, &lanes);
@@ -327,9 +366,9 @@ bool login_renew(struct worker *w, struct login *l, uint32_t seen)
     if (!ok && !worker_draining(w)) {
         struct api_result r;
         struct rng rng;
-        bool told = false;
+        struct limiter limiter = {.since = mono_now()};
         rng_init(&rng, w->conf.seed ^ seen, STREAM_RENEWALS + (uint64_t)l->index);
-        enum err e = sign_in(w, l, &rng, &told, CAUSE_RECONNECT, &r);
+        enum err e = sign_in(w, l, &rng, &limiter, CAUSE_RECONNECT, &r);
         meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
         ok = e == ERR_OK && r.outcome == OUT_OK;
         l->generation += ok;

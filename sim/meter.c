@@ -26,8 +26,15 @@ void meter_requests(struct meter *m, enum cause cause, uint64_t n)
     m->interval.by_cause[cause] += n;
 }
 
+/* What the end of the run cut says so: "cancelled" alone would not tell by whom. */
 void meter_record(struct meter *m, enum drive_op op, const struct api_result *r, struct mono due)
 {
+    struct api_result cut;
+    if (r->err == ERR_CANCELLED) {
+        cut = *r;
+        str_format(cut.reason, sizeof(cut.reason), "not finished when the run ended");
+        r = &cut;
+    }
     stats_record(&m->interval, op, r, due);
 }
 

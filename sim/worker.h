@@ -38,7 +38,7 @@ enum phase { PHASE_SETUP, PHASE_ARRIVE, PHASE_MEASURE, PHASE_DRAIN, PHASE_CUT };
 struct worker_conf {
     unsigned apps, open_folders;
     double per_minute;
-    int64_t window_us, timeout_us;
+    int64_t window_us, timeout_us, stream_idle_us;
     bool spread_addresses;
     uint64_t seed;
 };

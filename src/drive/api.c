@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define DEFAULT_TIMEOUT_US (60 * US_PER_S)
+#define DEFAULT_IDLE_US    (75 * US_PER_S)
 
 static const struct {
     const char *scheme;
@@ -66,6 +67,7 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
     a->peer = peer;
     a->caps = dialect->caps;
     a->timeout_us = conf->timeout_us ? conf->timeout_us : DEFAULT_TIMEOUT_US;
+    a->stream_idle_us = conf->stream_idle_us ? conf->stream_idle_us : DEFAULT_IDLE_US;
     a->app_version = mem_strdup(conf->app_version);
     *out = a;
     return ERR_OK;

@@ -61,7 +61,7 @@ struct api {
     struct httpc_peer *peer;
     char *token;       /* NULL: not signed in */
     char *app_version; /* NULL: ours */
-    int64_t timeout_us;
+    int64_t timeout_us, stream_idle_us;
     unsigned caps, pages;
     bool locks_seen; /* a lock call was answered as one: a 404 then means the file */
 };

@@ -19,7 +19,8 @@ struct api_stream_ops {
     void (*on_event)(void *arg, const struct api_event *ev);
     void (*on_close)(void *arg, const struct api_result *r); /* last call; the stream is freed after it */
 };
-/* Declared dead when nothing, not even a comment, came for 75 s. last_event_id NULL or "": from now on. */
+/* Declared dead when nothing, not even a comment, came for api_conf.stream_idle_us. last_event_id NULL or "": from now
+ * on. */
 enum err api_stream_open(struct api_stream **out, struct api *a, const char *last_event_id,
                          const struct api_stream_ops *ops, void *arg, struct errinfo *ei) WARN_UNUSED;
 void api_stream_close(struct api_stream **s); /* no further callback */

@@ -11,7 +11,8 @@ struct api_conf {
     const char *base_url, *source_addr; /* source_addr NULL: the system's choice */
     const char *app_version;            /* told with the heartbeat; NULL: ours */
     struct httpc *http;
-    int64_t timeout_us; /* of a request, 0: 60 s; transfers get as much again for each 4 MiB */
+    int64_t timeout_us;     /* of a request, 0: 60 s; transfers get as much again for each 4 MiB */
+    int64_t stream_idle_us; /* without a byte a stream is dead, 0: 75 s, as servers send a comment every 30 s */
 };
 /* Picks the dialect by the URL's scheme. */
 enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei) WARN_UNUSED;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define EVENT_MAX (1024 * 1024)
-#define IDLE_US   (75 * US_PER_S) /* servers send a comment every 30 s */
 
 struct tma_stream {
     struct api_stream base;
@@ -131,7 +130,8 @@ enum err tma_stream_open(struct api_stream **out, struct api *a, const char *las
         snprintf(last, sizeof last, "Last-Event-ID: %s", last_event_id);
         headers[1] = last;
     }
-    enum err err = httpc_stream_open(&s->http, a->peer, "/api/files/events", headers, IDLE_US, &stream_ops, s, ei);
+    enum err err =
+        httpc_stream_open(&s->http, a->peer, "/api/files/events", headers, a->stream_idle_us, &stream_ops, s, ei);
     if (err) {
         stream_free(s);
         return err;

@@ -1,5 +1,5 @@
 # sim run against a scripted server: every figure of a plain run adds up, and a plan that cannot work is refused before
-# its start, with the number that would do (L13).
+# its start, with the number that would do.
 use strict;
 use warnings;
 use Test::More;
@@ -60,9 +60,6 @@ like $r->{out}, qr/^plan: seed 1 \($plan\)/m, 'the same seed, the same plan';
     $h = run_sim($few, qw(20 8 30 900));
     is $h->{status}, 3, 'too many requests for the budgets';
     like $h->{err}, qr/requests in 15 minutes, 10000 are allowed: \d+ sub-users would do/, 'how many would do';
-    $h = done_run(sim_start([qw(run 100 2 1 5)], env => { TMA_URL => $few->url }, dir => $dir, wrap => [ 'sh', '-c', 'ulimit -n 64; exec "$@"', 'sh' ]));
-    is $h->{status}, 3, 'too few open files';
-    like $h->{err}, qr/100 apps need \d+ open files, 64 are allowed/, 'both numbers are told';
     $h = run_sim($few, qw(2 2 1 1s --mix /nonexistent));
     is $h->{status}, 2, 'a mix that is not there';
     my $locked = FakeDrive->new(password => 'another');

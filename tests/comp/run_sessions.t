@@ -1,4 +1,4 @@
-# Sign-in: sessions that expire, limiters, accounts and logins (L19 S05).
+# Sign-in: sessions that expire, accounts and logins (L19).
 use strict;
 use warnings;
 use Test::More;
@@ -27,16 +27,6 @@ use Runs;
     my @again = map { $_->{t} } grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
     cmp_ok scalar(@again), '>=', 4 + 4, 'each login signed in again';
     cmp_ok scalar(@again), '<=', 4 + 4 * 3 + 4, 'once a lifetime';
-}
-
-# ---- S05: the login limiter is waited out at the start
-{
-    my $d = FakeDrive->new(sub_users => 3, folders => 2);
-    $d->rule(method => 'POST', path => qr{/api/login}, after => 3, times => 2, status => 429, headers => { 'Retry-After' => 1 }, body => { error => 'Too many logins' });
-    my $h = run_sim($d, qw(4 2 1 1s));
-    is $h->{status}, 0, 'limited sign-ins are waited out' or diag $h->{out}, $h->{err};
-    like $h->{err}, qr/sign-in limited: waiting 1\.\d s/, 'and announced';
-    is $h->{json}{failed}, 0, 'no app failed for it';
 }
 
 # ---- accounts: all owners are found and used evenly

@@ -79,7 +79,7 @@ sub cut_streams { return $_[0]->_ctl('cut_streams') }
 sub event { return $_[0]->_ctl(event => $_[1]) }            # {account => 0, type => …, data => {…}} to every stream
 sub touch { return $_[0]->_ctl(touch => $_[1] // {}) }      # {account => 0, n => 1}: a write by nobody, with its event
 sub set { my ($self, %v) = @_; return $self->_ctl(set => \%v) }
-sub log { return $_[0]->_ctl('log') }       # [{t, method, path, status, login, ms}] in order of arrival
+sub log { return $_[0]->_ctl('log') }       # [{t, method, path, status, login, ms, bytes, expect}] in order of arrival
 sub state { return $_[0]->_ctl('state') }   # {files, folders, trashed, locks, streams, connections_max, uploads, replaced}
 sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
 
@@ -330,7 +330,8 @@ sub request {
     my $token = ($q->{h}{authorization} // '') =~ /(\S+)$/ ? $1 : ($q->{h}{cookie} // '') =~ /\btoken=([^;\s]+)/ ? $1 : '';
     $q->{session} = $self->{tokens}{$token};
     $q->{login} = $q->{session} && $q->{session}{login};
-    $q->{log} = { t => $q->{t}, method => $q->{method}, path => $q->{path}, login => $q->{login} && $q->{login}{email}, bytes => length $q->{body} };
+    $q->{log} = { t => $q->{t}, method => $q->{method}, path => $q->{path}, login => $q->{login} && $q->{login}{email}, bytes => length $q->{body},
+        (defined $q->{h}{expect} ? (expect => $q->{h}{expect}) : ()) };
     push @{ $self->{log} }, $q->{log};
     for my $r (@{ $self->{rules} }) {
         next if defined $r->{method} && $r->{method} ne $q->{method} or defined $r->{path} && $q->{path} !~ $r->{path};

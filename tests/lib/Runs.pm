@@ -6,6 +6,7 @@ use Exporter 'import';
 use File::Temp qw(tempdir);
 use FakeDrive;
 use Sim;
+use Time::HiRes qw(stat);
 
 our @EXPORT = (qw(start_run done_run run_sim in_window ops tables mix run_folder), @Sim::EXPORT);
 
@@ -14,11 +15,13 @@ my $n = 0;
 
 sub run_folder { return $dir }
 
-# Starts sim run @args against the server; done_run waits for its end and reads its JSON into {json}.
+# Starts sim run @args against a FakeDrive or URL, or with options of sim_start; done_run waits for its end and reads its
+# JSON into {json}; {seconds} then tells when that was written, so that runs side by side may be looked at in any order.
 sub start_run {
     my ($server, @args) = @_;
     my $json = "$dir/" . ++$n . '.json';
-    my $h = sim_start(['run', @args, '--json', $json], env => { TMA_URL => $server->url }, dir => $dir);
+    my %opt = ref $server eq 'HASH' ? %$server : (env => { TMA_URL => ref $server ? $server->url : $server });
+    my $h = sim_start(['run', @args, '--json', $json], %opt, dir => $dir);
     $h->{json_name} = $json;
     return $h;
 }
@@ -26,7 +29,9 @@ sub start_run {
 sub done_run {
     my ($h, $timeout) = @_;
     sim_finish($h, $timeout // 60);
-    $h->{json} = json_file($h->{json_name}) if $h->{json_name};
+    return $h if !$h->{json_name};
+    $h->{json} = json_file($h->{json_name});
+    $h->{seconds} = (stat $h->{json_name})[9] - $h->{started};
     return $h;
 }
 
