@@ -44,8 +44,7 @@ static void login_close(struct login *l)
     MEM_FREE(l->email);
 }
 
-/* From the first refusal on the limiter's measure is known: so many went through in the time that its wait completes.
- */
+/* The first refusal tells the limiter's measure: so many went through in the time that the wait completes. */
 static void announce(const struct limiter *k, int64_t wait_us)
 {
     char wait[32], all[32], each[32];

@@ -76,6 +76,12 @@ $drive{S05}->rule(method => 'POST', path => qr{/api/login}, after => $_, times =
     for 3, 5;
 $run{S05} = start_run($drive{S05}, qw(6 2 1 1s --no-ledger));
 
+# A decimal comma, in what is read and in what is written. (The C library leaks a LOCPATH.)
+my $german = system("localedef -i de_DE -f UTF-8 $dir/de_DE.UTF-8 >/dev/null 2>&1") == 0;
+$drive{X01} = FakeDrive->new(folders => 2);
+$run{X01} = start_run({ env => { TMA_URL => $drive{X01}->url, LC_ALL => 'de_DE.UTF-8', LOCPATH => $dir, ASAN_OPTIONS => 'detect_leaks=0' } },
+    qw(2 2 7.5 1.5s --no-ledger --csv run.csv --fail-on), 'seconds<1.6', '--fail-on', 'full_pass.p50<0.001') if $german;
+
 # Nothing of the environment but the target; everything that is read from it empty.
 $drive{X10} = FakeDrive->new(folders => 2);
 my @names = qw(DATABASE_URL REDIS_URL TMA_LOAD_S3_ENDPOINT TMA_LOAD_S3_BUCKET TMA_LOAD_S3_ACCESS_KEY TMA_LOAD_S3_SECRET_KEY TMA_LOAD_PASSWORD
@@ -255,6 +261,17 @@ subtest 'S05: a limiter of sign-ins is waited out, and the delay told first' => 
 };
 
 # ---- command line and reports ----------------------------------------------------------------------------------------
+
+subtest 'X01: a decimal comma' => sub {
+    plan skip_all => 'no locale with a decimal comma can be made' if !$german;
+    my $h = done_run($run{X01});
+    like $h->{out}, qr/^run: .*, 7\.5 actions\/min each, 1\.5 s$/m, 'numbers are read with a point' or diag $h->{out}, $h->{err};
+    is $h->{json}{seconds}, 1.5, 'JSON is written with one';
+    is_deeply [map { $_->{met} ? 1 : 0 } @{ $h->{json}{thresholds} }], [1, 0], 'thresholds are judged by it';
+    unlike $h->{out}, qr/\d,\d(?!\d\d)/, 'a comma in the text separates thousands only';
+    my ($head, @rows) = split /\n/, slurp("$dir/run.csv");
+    is_deeply [map { tr/,// } @rows], [map { $head =~ tr/,// } @rows], 'nor does one split a number of the CSV';
+};
 
 subtest 'X03: the reader goes away' => sub {
     my $d = FakeDrive->new(sub_users => 2, folders => 6, files => 10);
