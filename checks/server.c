@@ -1,46 +1,24 @@
 /* Server errors (unexpected 5xx answers) as the server counts them in /metrics. A server without that counter is "not
  * offered": the run's own 5xx answers are failures of their operations in any case. */
-#include "base/mem.h"
 #include "checks/check.h"
+#include "drive/scrape.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const char counter[] = "drive_server_errors_total";
 
-/* The value of a counter without labels in Prometheus' text format; -1 when absent. */
-static int64_t metric(const char *text, const char *name)
-{
-    size_t n = strlen(name);
-    for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        if (strncmp(line, name, n) != 0 || line[n] != ' ')
-            continue;
-        struct sv value = sv_of(line + n + 1);
-        double v;
-        value.n = strcspn(value.p, " \r\n");
-        return sv_to_f64(value, &v) ? (int64_t)v : -1;
-    }
-    return -1;
-}
-
 enum err check_read_server_errors(struct cmd_ctx *ctx, int64_t *out, struct errinfo *ei)
 {
+    struct buf text;
+    double value;
     if (!ctx->target->url)
         return err_set(ei, ERR_ENV, "TMA_URL is not set");
-    struct httpc_peer *peer = NULL;
-    enum err e = httpc_peer_new(&peer, ctx->http, ctx->target->url, NULL, ei);
-    if (e != ERR_OK)
-        return e;
-    struct http_req req = {.method = "GET", .path = "/metrics", .timeout_us = 10 * US_PER_S};
-    struct http_resp resp;
-    e = httpc_perform(peer, &req, &resp, ei);
-    if (e == ERR_OK) {
-        *out = resp.status == 200 ? metric(buf_cstr(&resp.body), counter) : -1;
-        if (*out < 0)
-            e = err_set(ei, ERR_NOTFOUND, "not offered: the server's /metrics has no %s", counter);
-    }
-    http_resp_done(&resp);
-    httpc_peer_free(&peer);
+    enum err e = scrape(ctx->http, ctx->target->url, 10 * US_PER_S, &text, ei);
+    if (e == ERR_NOTFOUND || (e == ERR_OK && !scrape_value(buf_cstr(&text), counter, &value)))
+        e = err_set(ei, ERR_NOTFOUND, "not offered: the server's /metrics has no %s", counter);
+    else if (e == ERR_OK)
+        *out = (int64_t)value;
+    buf_done(&text);
     return e;
 }
 

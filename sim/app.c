@@ -249,7 +249,7 @@ static void choose_folders(struct app *a)
     mem_free(chosen);
 }
 
-enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinfo *ei)
+enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t timeout_us, struct errinfo *ei)
 {
     char address[32];
     *a = (struct app){.w = w, .index = index, .login = &w->logins[index % w->n_logins]};
@@ -258,12 +258,20 @@ enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinf
     struct api_conf conf = {.base_url = w->ctx->target->url,
                             .source_addr = w->conf.spread_addresses ? address : NULL,
                             .http = w->ctx->http,
-                            .timeout_us = w->conf.timeout_us,
+                            .timeout_us = timeout_us ? timeout_us : w->conf.timeout_us,
                             .stream_idle_us = w->conf.stream_idle_us};
     enum err e = api_new(&a->api, &conf, ei);
     if (e != ERR_OK)
         return e;
     rng_init(&a->rng, w->conf.seed, STREAM_JITTER + 2 * (uint64_t)index);
+    return ERR_OK;
+}
+
+enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinfo *ei)
+{
+    enum err e = app_init_bare(a, w, index, 0, ei);
+    if (e != ERR_OK)
+        return e;
     a->stream_timer.fn = on_stream_timer;
     a->background_timer.fn = on_background_timer;
     a->foreground_timer.fn = on_foreground_timer;

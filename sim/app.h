@@ -53,6 +53,10 @@ struct app {
 };
 
 enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinfo *ei) WARN_UNUSED;
+/* Connections and a login alone: no view, no stream, no lanes. What calls are made with by those who are no desktop
+ * app; app_done frees it. timeout_us 0: the worker's. */
+enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t timeout_us,
+                       struct errinfo *ei) WARN_UNUSED;
 void app_start(struct app *a, struct mono due);
 void app_begin(struct app *a, uint32_t actions);
 void app_stop(struct app *a);

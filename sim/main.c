@@ -25,6 +25,7 @@
     X(stack) \
     X(seed) \
     X(run) \
+    X(bigfiles) \
     X(check) \
     X(serve) \
     X(doctor)

@@ -71,6 +71,17 @@ void worker_set_phase(struct worker *w, enum phase phase)
     done_set(&w->wake);
 }
 
+void worker_finish(struct worker *w)
+{
+    worker_set_phase(w, PHASE_DRAIN);
+    for (struct mono cut = mono_add(mono_now(), US_PER_S); w->lanes > 0;)
+        if (!done_wait_until(w->loop, &w->wake, cut) && w->lanes > 0) {
+            worker_set_phase(w, PHASE_CUT);
+            httpc_cancel(w->ctx->http, NULL);
+            cut = mono_add(mono_now(), US_PER_S);
+        }
+}
+
 char *worker_fallbacks(const struct worker *w, char *dst, size_t n)
 {
     static const struct {

@@ -74,6 +74,8 @@ void worker_lane(struct worker *w, void (*fn)(void *arg), void *arg);
 void worker_lane_ended(struct worker *w);
 /* Sleeps; ends early when the phase becomes `until` or later. False then. */
 MAY_YIELD bool worker_sleep(struct worker *w, int64_t us, enum phase until);
+/* Drains, and waits for the lanes that are left, which are cut after a second. */
+MAY_YIELD void worker_finish(struct worker *w);
 /* Only forward. Wakes the sleepers and the conductor. */
 void worker_set_phase(struct worker *w, enum phase phase);
 static inline bool worker_draining(const struct worker *w)

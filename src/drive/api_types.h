@@ -42,8 +42,11 @@ struct api_lock {
 struct api_job { /* id "": done at once */
     char id[DRIVE_ID_MAX + 1];
     bool done, failed;
-    int64_t count;    /* -1: not said */
-    const char **ids; /* the copies, where the server names them */
+    bool started;                      /* it no longer waits for its turn */
+    int64_t items_done, items_total;   /* progress, where the server tells it; -1: not said */
+    struct wall created, begun, ended; /* by the server's clock; us 0: not said or not yet */
+    int64_t count;                     /* -1: not said */
+    const char **ids;                  /* the copies, where the server names them */
     size_t n_ids;
 };
 struct api_changes {
@@ -71,5 +74,6 @@ struct api_upload {
     const char *client_id;         /* NULL: the ordinal, in a bulk upload */
     const struct content *content; /* also alive until the call returns */
     struct wall modified;          /* us 0: not told to the server */
+    uint64_t *taken;               /* NULL, or raised by the content's bytes as they are taken to be sent */
 };
 #endif

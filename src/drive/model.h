@@ -35,7 +35,12 @@
     X(STATS, "stats", "stats", 0) \
     X(STORAGE, "storage", "storage use", 0) \
     X(JOB, "job", "job status", 0) \
-    X(ACCOUNT, "account", "account set-up", 0)
+    X(ACCOUNT, "account", "account set-up", 0) \
+    X(BIG_UPLOAD, "big_upload", "big upload", 0) /* these five: injected into a run, kept apart from the apps' own */ \
+    X(BIG_DOWNLOAD, "big_download", "big download", 0) \
+    X(BULK_COPY, "bulk_copy", "bulk copy", 0) \
+    X(BULK_TRASH, "bulk_trash", "bulk trash", 0) \
+    X(BULK_PURGE, "bulk_purge", "bulk delete", 0)
 /* clang-format on */
 enum drive_op {
 #define X(sym, key, text, weight) OP_##sym,

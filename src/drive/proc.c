@@ -95,6 +95,44 @@ int64_t proc_rss(const struct proc *p)
     return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
 }
 
+/* "VmRSS:\t  1234 kB" within the text of /proc/PID/status, in bytes; -1: not there. */
+static int64_t status_bytes(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    int64_t kib;
+    if (!at)
+        return -1;
+    at += strlen(name);
+    at += strspn(at, " \t");
+    return sv_to_i64((struct sv){at, strspn(at, "0123456789")}, &kib) ? kib * 1024 : -1;
+}
+
+bool proc_memory(const struct proc *p, int64_t *rss, int64_t *peak)
+{
+    char path[40], text[4096];
+    if (!proc_alive(p))
+        return false;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)p->pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    *rss = status_bytes(text, "\nVmRSS:");
+    *peak = status_bytes(text, "\nVmHWM:");
+    return *rss >= 0 && *peak >= 0;
+}
+
+bool proc_of_pid(pid_t pid, struct proc *out)
+{
+    char state;
+    out->pid = pid;
+    return pid > 0 && stat_read(pid, &state, &out->start) && state != 'Z' && state != 'X';
+}
+
 struct wall proc_started(const struct proc *p)
 {
     struct timespec up;

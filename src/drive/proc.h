@@ -34,6 +34,9 @@ bool proc_alive(const struct proc *p); /* zombies are dead */
 int proc_pidfd(const struct proc *p);  /* -1 when it is gone */
 bool proc_exe(const struct proc *p, char *dst, size_t n);
 int64_t proc_rss(const struct proc *p); /* bytes, -1: not known */
+/* Resident bytes now and at most since it began; false: it is gone, or not ours to look at. */
+bool proc_memory(const struct proc *p, int64_t *rss, int64_t *peak);
+bool proc_of_pid(pid_t pid, struct proc *out); /* false: there is none */
 struct wall proc_started(const struct proc *p);
 /* Processes that run this executable with their working folder inside folder. Returns how many, at most max. */
 size_t proc_find(const char *exe, const char *folder, struct proc *out, size_t max);

@@ -27,7 +27,8 @@ struct app_summary {
 struct generator_summary {
     bool known;
     int64_t cpu_us;
-    int64_t lag_p99_us; /* -1: no samples */
+    int64_t lag_p99_us;     /* -1: no samples */
+    int64_t peak_rss_bytes; /* the most memory that this process ever held; 0: not known */
     bool limited;
     char why[120];
 };

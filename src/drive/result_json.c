@@ -41,6 +41,10 @@ static void write_generator(const struct generator_summary *g, struct jsonw *w)
         jsonw_null(w, "lag_p99_ms");
     else
         jsonw_f64(w, "lag_p99_ms", (double)g->lag_p99_us / 1e3, 3);
+    if (g->peak_rss_bytes > 0)
+        jsonw_i64(w, "peak_rss_bytes", g->peak_rss_bytes);
+    else
+        jsonw_null(w, "peak_rss_bytes");
     jsonw_bool(w, "limited", g->limited);
     if (g->why[0])
         jsonw_str(w, "why", g->why);

@@ -105,6 +105,8 @@ static void print_summaries(const struct result *r, FILE *out)
     if (r->generator.known) {
         fprintf(out, "generator %s of CPU, loop lag p99 %s", str_duration(a, sizeof a, r->generator.cpu_us),
                 r->generator.lag_p99_us < 0 ? "-" : str_duration(b, sizeof b, r->generator.lag_p99_us));
+        if (r->generator.peak_rss_bytes > 0)
+            fprintf(out, ", %s of memory at most", str_bytes(c, sizeof c, (uint64_t)r->generator.peak_rss_bytes));
         fprintf(out, r->generator.limited ? "; LIMITED by the generator: %s\n" : "\n", r->generator.why);
     }
     if (r->tree.known) {

@@ -44,6 +44,10 @@ MAY_YIELD enum err stack_part_pause(struct stack *s, const char *part, bool paus
 /* From a signal: ends a running stack_up or start early, with ERR_INTERRUPTED. */
 void stack_cancel(struct stack *s);
 
+/* The process of the folder's reference server, where url is that server and it runs natively. False: there is none. */
+struct proc;
+bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out);
+
 /* What stack_up needs of this machine and whether it is there, for `sim doctor`. */
 struct stack_need {
     const char *name; /* "Postgres" */

@@ -2,6 +2,7 @@
  * server is by its .env. */
 #include "base/str.h"
 #include "drive/stack_impl.h"
+#include "drive/target.h"
 #include "net/httpc.h"
 #include <signal.h>
 #include <string.h>
@@ -69,6 +70,24 @@ MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
     }
     arena_free(&mem);
     return err;
+}
+
+bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out)
+{
+    const struct stack_conf conf = {.mode = STACK_AUTO};
+    struct stack *s = NULL;
+    struct http_url u;
+    if (http_url_parse(url, &u, NULL))
+        return false;
+    bool found = false;
+    if (target_host_is_loopback(u.host) && stack_open(&s, l, h, &conf, false, NULL) == ERR_OK) {
+        const struct part *p = &s->parts[PART_SERVER];
+        found = s->kind == KIND_NATIVE && p->port == u.port && proc_alive(&p->proc);
+        *out = p->proc;
+    }
+    stack_close(&s);
+    http_url_done(&u);
+    return found;
 }
 
 const struct part_ops stack_server = {

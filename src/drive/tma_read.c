@@ -245,6 +245,26 @@ enum err tma_changes(struct api *a, const char *cursor, struct arena *mem, struc
     return err;
 }
 
+static void read_stamp(const struct json *j, const char *key, struct wall *out)
+{
+    const char *text = json_str(json_get(j, key));
+    struct wall at;
+    if (text && wall_parse(text, &at))
+        *out = at;
+}
+
+static void read_job_state(const struct json *j, struct api_job *job)
+{
+    const char *status = json_str(json_get(j, "status"));
+    const struct json *progress = json_get(j, "progress");
+    job->started = job->started || !status || (strcmp(status, "created") != 0 && strcmp(status, "queued") != 0);
+    job->items_done = number(progress, "done");
+    job->items_total = number(progress, "total");
+    read_stamp(j, "createdAt", &job->created);
+    read_stamp(j, "startedAt", &job->begun);
+    read_stamp(j, "finishedAt", &job->ended);
+}
+
 static void read_job_result(const struct json *result, struct arena *mem, struct api_job *job)
 {
     const struct json *ids = json_get(result, "ids");
@@ -265,8 +285,10 @@ enum err tma_job_poll(struct api *a, struct api_job *job, struct arena *mem, str
     tma_path(&path, "/api/files/jobs/", job->id, NULL);
     struct tma_call c = get(&path);
     enum err err = tma_call_json(a, &c, &j, r);
+    if (j)
+        read_job_state(j, job);
     if (r->status == 200 && j) {
-        job->done = true;
+        job->done = job->started = true;
         read_job_result(json_get(j, "result"), mem, job);
     } else if (r->status == 500) {
         job->done = job->failed = true;

@@ -18,6 +18,22 @@ static int64_t fill_part(void *arg, uint64_t offset, char *dst, size_t cap)
     return (int64_t)n;
 }
 
+/* The same, counted. */
+struct counted {
+    const struct content *content;
+    uint64_t *taken;
+};
+
+static int64_t fill_counted(void *arg, uint64_t offset, char *dst, size_t cap)
+{
+    const struct counted *c = arg;
+    uint64_t left = offset < c->content->size ? c->content->size - offset : 0;
+    size_t n = left < cap ? (size_t)left : cap;
+    content_fill(c->content, offset, dst, n);
+    *c->taken += n;
+    return (int64_t)n;
+}
+
 static const char *mime_of(const char *name)
 {
     char ext[EXT_LEN];
@@ -73,11 +89,17 @@ enum err tma_upload(struct api *a, const struct api_upload *u, struct arena *mem
     struct http_part parts[3];
     size_t n = 0;
     char at[STAMP_LEN];
+    struct counted counted = {u->content, u->taken};
     if (u->parent_id)
         parts[n++] = text_part("parentId", u->parent_id);
     if (u->modified.us)
         parts[n++] = text_part("lastModifiedTimes", stamp(at, u->modified));
-    parts[n++] = file_part("file", u->name, u->content);
+    parts[n] = file_part("file", u->name, u->content);
+    if (u->taken) {
+        parts[n].read = fill_counted;
+        parts[n].arg = &counted;
+    }
+    n++;
     tma_path(&path, "/api/files/upload", NULL, NULL);
     const struct tma_call c = {.method = "POST",
                                .path = &path,

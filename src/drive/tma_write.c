@@ -148,7 +148,7 @@ static MAY_YIELD enum err post_ids(struct api *a, const char *to, const char *co
     tma_path(&path, to, NULL, NULL);
     struct tma_call c = post(&path, &b);
     if (job)
-        *job = (struct api_job){.count = -1};
+        *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
     enum err err = tma_call_json(a, &c, &j, r);
     if (j && job) {
         copy_field(j, "jobId", job->id, sizeof job->id);

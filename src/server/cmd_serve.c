@@ -16,6 +16,8 @@ static const struct opt options[] = {
      "client connections at once (default: what the limit of open files allows)"},
     {"max-upload-mb", 0, "N", OPT_INT, AT(max_upload_mb), 1, 1e9,
      "largest file in MiB (default: MAX_UPLOAD_MB, or 10240)"},
+    {"upload-memory-mb", 0, "N", OPT_INT, AT(upload_memory_mb), 1, 1 << 20,
+     "memory that all uploads together may take, in MiB; beyond it they wait\n(default: UPLOAD_MEMORY_MB, or 512)"},
     {"pool", 0, "N", OPT_INT, AT(pool_size), 1, 1000, "Postgres connections (default 16)"},
     {"request-budget", 0, "N", OPT_INT, AT(request_budget), 0, 1e12,
      "requests a login in 15 min (default 10000, 0: no limit)"},

@@ -32,6 +32,7 @@ static MAY_YIELD void post_empty(struct request *r)
 struct job_state {
     const char *status, *result, *error;
     int64_t done, total;
+    const char *created, *started, *finished; /* NULL: not yet */
 };
 
 static MAY_YIELD void reply_state(struct request *r, const struct job_state *j)
@@ -47,6 +48,9 @@ static MAY_YIELD void reply_state(struct request *r, const struct job_state *j)
     jsonw_i64(&w, "done", j->done);
     jsonw_i64(&w, "total", j->total);
     jsonw_end_object(&w);
+    jsonw_str(&w, "createdAt", j->created);
+    jsonw_str(&w, "startedAt", j->started);
+    jsonw_str(&w, "finishedAt", j->finished);
     if (completed)
         jsonw_raw(&w, "result", sv_of(j->result));
     if (failed) {
@@ -59,9 +63,15 @@ static MAY_YIELD void reply_state(struct request *r, const struct job_state *j)
     buf_done(&json);
 }
 
+static const char *or_null(const struct pg_result *res, int col)
+{
+    return pg_is_null(res, 0, col) ? NULL : pg_str(res, 0, col);
+}
+
 static MAY_YIELD void get_job(struct request *r)
 {
-    static const char sql[] = "SELECT status, coalesce(result, '{}')::text, coalesce(error, 'UNKNOWN'), done, total"
+    static const char sql[] = "SELECT status, coalesce(result, '{}')::text, coalesce(error, 'UNKNOWN'), done, total,"
+                              " drive_iso(created_at), drive_iso(started_at), drive_iso(finished_at)"
                               " FROM jobs WHERE id = $1 AND account_id = $2";
     const char *params[] = {r->params[0], r->login.account_id};
     struct pg_result *res = NULL;
@@ -72,7 +82,7 @@ static MAY_YIELD void get_job(struct request *r)
         reply_message(r, 404, "NOT_FOUND", "There is no such job");
     } else {
         struct job_state j = {pg_str(res, 0, 0), pg_str(res, 0, 1), pg_str(res, 0, 2), pg_i64(res, 0, 3),
-                              pg_i64(res, 0, 4)};
+                              pg_i64(res, 0, 4), or_null(res, 5),   or_null(res, 6),   or_null(res, 7)};
         reply_state(r, &j);
     }
     pg_result_free(&res);

@@ -1,0 +1,70 @@
+# Many large files at once: verified both ways, the memory watched, nothing left; over the server's memory budget they
+# wait; what dies in the middle is named.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Sim;
+
+my $stack = Sim::Stack->new('--server-args=--upload-memory-mb 1');
+my $r = $stack->sim([qw(seed 3 0.03)]);
+is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
+
+sub report { return json_file("$stack->{dir}/big.json") }
+my %before = map { $_ => $stack->sql("SELECT $_ FROM users WHERE email = 'owner\@load.test'") } qw(storage_used storage_reserved);
+sub as_before {
+    my ($name) = @_;
+    is $stack->sql("SELECT $_ FROM users WHERE email = 'owner\@load.test'"), $before{$_}, "$name: $_ as before" for sort keys %before;
+    is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' OR name LIKE 'Big files%'"), 0, "$name: nothing is left";
+    return;
+}
+sub violated { return [map { $_->{name} } grep { $_->{status} eq 'violated' } @{ $_[0]{checks} }] }
+
+# ---- twelve at once, on a budget (1 MiB) that holds two: they wait, none fails
+$r = $stack->sim([qw(bigfiles 12 3 --json big.json --fail-on), 'server.peak_rss_bytes<256MiB', '--fail-on', 'generator.peak_rss_bytes<256MiB']);
+is $r->{status}, 0, 'over the memory budget uploads wait: exit status 0' or diag $r->{out}, $r->{err};
+my $j = report();
+is $j->{failed}, 0, 'no failures' or diag explain $j->{failures};
+is $j->{operations}{$_}{ok}, 12, "12 files: $_" for qw(upload download);
+cmp_ok $j->{bytes_up}, '>=', 12 * 3 * 1048576, 'all bytes went up';
+cmp_ok $j->{bytes_down}, '>=', 12 * 3 * 1048576, 'and came down';
+cmp_ok $j->{server}{peak_rss_bytes}, '>', 1e6, 'the peak of the server is told';
+cmp_ok $j->{generator}{peak_rss_bytes}, '>', 1e6, 'and that of the simulator';
+cmp_ok $j->{$_}{mb_per_s}, '>', 0, "$_: MB/s" for qw(uploads downloads);
+cmp_ok $j->{uploads}{p50_seconds}, '<=', $j->{uploads}{slowest_seconds}, 'the slowest is not faster than the median';
+like $r->{out}, qr/memory was read from process \d+/, 'the stack\'s own process is watched';
+is_deeply violated($j), [], 'no check is violated';
+as_before('after it');
+
+# ---- sources of the memory figure
+$r = $stack->sim([qw(bigfiles 1 1 --server-pid), $$, '--json', 'big.json']);
+is $r->{status}, 0, '--server-pid';
+like $r->{out}, qr/from process $$\b/, 'is the process that is watched';
+$r = $stack->sim([qw(bigfiles 1 1 --server-pid 999999999)]);
+is $r->{status}, 3, 'a process that is not there: exit status 3';
+like $r->{err}, qr/no process 999999999/, 'and named';
+mkdir "$stack->{dir}/elsewhere" or die $!;
+$r = $stack->sim([qw(bigfiles 1 1 --json big.json)], dir => "$stack->{dir}/elsewhere");
+like $r->{out}, qr/from its \/metrics/, 'without a stack in the folder it is read from /metrics';
+cmp_ok json_file("$stack->{dir}/elsewhere/big.json")->{server}{peak_rss_bytes}, '>', 1e6, 'and found there';
+is $stack->sim([qw(bigfiles 1 1 --fail-on), 'server.peak_rss_bytes<1'])->{status}, 1, 'a peak above the threshold: exit status 1';
+
+# ---- --keep, sizes that are no whole MiB, and none at all
+$r = $stack->sim([qw(bigfiles 2 0.3 --keep)]);
+is $r->{status}, 0, '--keep';
+my ($folder) = $r->{out} =~ /kept in folder "Big files \w+" \((\w+)\)/;
+is $stack->sql("SELECT count(*) FROM files WHERE parent_id = '$folder' AND size = 314572"), 2, 'the files are there';
+is $stack->sim([qw(bigfiles 2 0)])->{status}, 0, 'empty files too';
+is $stack->sim([qw(bigfiles 0 1)])->{status}, 2, 'no file at all is a usage error';
+is $stack->sim([qw(bigfiles 3)])->{status}, 2, 'so is a missing size';
+
+# ---- interrupted: nothing left
+my $h = $stack->start([qw(bigfiles 4 200 --json big.json)]);
+ok sim_read($h, 60, sub { $_[0]{out} =~ /files of/ }), 'running';
+sim_read($h, 1, sub { 0 });
+kill 'INT', $h->{pid};
+sim_finish($h, 60);
+is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
+is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' AND parent_id <> '$folder'"), 0, 'and cleaned up';
+
+done_testing;
