@@ -290,6 +290,7 @@ static void feed(struct http_conn *c, const char *p, size_t n)
     bool started = head_started(c->head);
     switch (head_feed(c->head, p, n, &used)) {
     case HEAD_MORE:
+        conn_acknowledge(c);
         if (!started)
             conn_deadline(c, conf_of(c)->head_timeout_us);
         return;

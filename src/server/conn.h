@@ -95,6 +95,7 @@ bool conn_must_close(const struct http_conn *c);
 /* Blocking calls of the exchange's coroutine (conn_io.c). ERR_CLOSED, ERR_TIMEOUT. */
 MAY_YIELD enum err conn_recv(struct http_conn *c, void *dst, size_t cap, size_t *got) WARN_UNUSED;
 MAY_YIELD enum err conn_send(struct http_conn *c, struct iovec *iov, int n) WARN_UNUSED;
+void conn_acknowledge(const struct http_conn *c); /* what came so far, at once: the client may wait for that */
 MAY_YIELD enum err conn_await(struct http_conn *c, int64_t us) WARN_UNUSED; /* until there is something to read */
 size_t conn_buffered(const struct http_conn *c);
 size_t conn_take(struct http_conn *c, void *dst, size_t cap); /* from in */

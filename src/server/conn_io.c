@@ -5,6 +5,8 @@
 #include "server/conn.h"
 #include "server/server.h"
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -23,8 +25,16 @@ static MAY_YIELD enum err wait_for(struct http_conn *c, uint32_t events, int64_t
     return ready ? ERR_OK : ERR_TIMEOUT;
 }
 
+/* A client that writes a request in pieces, with Nagle's algorithm on, holds each piece until the one before it is
+ * acknowledged, and the kernel puts that off by 40 ms. */
+void conn_acknowledge(const struct http_conn *c)
+{
+    setsockopt(c->io.fd, IPPROTO_TCP, TCP_QUICKACK, &(int){1}, sizeof(int));
+}
+
 enum err conn_await(struct http_conn *c, int64_t us)
 {
+    conn_acknowledge(c);
     return wait_for(c, EPOLLIN, us);
 }
 
@@ -78,6 +88,7 @@ enum err conn_recv(struct http_conn *c, void *dst, size_t cap, size_t *got)
             continue;
         if (errno != EAGAIN)
             return ERR_CLOSED;
+        conn_acknowledge(c);
         enum err err = wait_for(c, EPOLLIN, c->listener->server->conf->body_timeout_us);
         if (err)
             return err;

@@ -37,17 +37,23 @@ subtest 'requests sent at once are answered in order' => sub {
     is rest($s), '', 'then the end';
 };
 
-subtest 'three requests on one connection take no 40 ms each' => sub {
+subtest 'L14: no request on a kept connection takes 40 ms, even from a client that writes it in pieces' => sub {
     my $s = $server->connect;
-    my @ms;
-    for (1 .. 5) {
+    setsockopt $s, Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0;
+    my ($line, $rest) = split /(?<=\r\n)/, head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat), 2;
+    my @ways = (['whole', "$line$rest$beat"], ['head, body', "$line$rest", $beat], ['line, head, body', $line, $rest, $beat]);
+    my %ms;
+    for my $way ((@ways) x 7) {
+        my ($kind, @pieces) = @$way;
         my $t = time;
-        print {$s} head('GET /health');
-        answer($s);
-        push @ms, (time - $t) * 1000;
+        syswrite $s, $_ for @pieces;
+        is answer($s)->{status}, 200, $kind;
+        push @{ $ms{$kind} }, (time - $t) * 1000;
     }
-    @ms = sort { $a <=> $b } @ms;
-    cmp_ok $ms[2], '<', 20, sprintf 'median %.2f ms', $ms[2];
+    for my $kind (map { $_->[0] } @ways) {
+        my @sorted = sort { $a <=> $b } @{ $ms{$kind} };
+        cmp_ok $sorted[1], '<', 25, "$kind: a delayed acknowledgement would hit nearly all" or diag "@sorted";
+    }
 };
 
 subtest 'a body that nobody read is not the next request' => sub {
@@ -87,7 +93,7 @@ subtest 'the reason of a refusal reaches a client that writes before it reads' =
     }
 };
 
-subtest 'Expect: 100-continue' => sub {
+subtest 'L15: Expect: 100-continue is answered at once' => sub {
     my $s = $server->connect;
     print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => '100-continue');
     is answer($s, 2)->{status}, 100, 'asked for';
@@ -164,28 +170,32 @@ is "$r->{status} $r->{headers}{allow}", '405 GET', 'a known path, another method
 is $server->call('GET', '/api/files/%00/info', undef, %auth)->{status}, 404, 'a NUL in a path names nothing';
 is $server->call('POST', '/api/login', '{"email":' . '[' x 5000, 'Content-Type' => 'application/json')->{status}, 400, 'JSON nested 5,000 deep';
 
-subtest 'more clients than connections' => sub {
-    my $small = Serve->new($stack, ['sh', '-c', 'ulimit -n 64 && exec "$@"', 'sh'], '--max-connections', 12);
+subtest 'L13: more clients than open files' => sub {
+    my $small = Serve->new($stack, ['sh', '-c', 'ulimit -n 32 && exec "$@"', 'sh']);
     my @s = map { $small->connect } 1 .. 100;
     my (%seen, @served);
     for my $s (@s) {
         print {$s} head('GET /health');
         $s->flush;
     }
+    ok wait_until(10, sub { my $bits = ''; vec($bits, fileno $_, 1) = 1 for @s; 8 <= select $bits, undef, undef, 0 }), 'the first are answered';
+    select undef, undef, undef, 0.5;
     for my $s (@s) {
-        my $status = answer($s, 0.05)->{status};
+        my $status = answer($s, 0.01)->{status};
         push @served, $s if $status == 200;
         $seen{$status}++;
     }
-    is $seen{200}, 12, 'those that fit are served';
+    cmp_ok $seen{200}, '>=', 4, 'those that fit are served';
     cmp_ok $seen{503} // 0, '>', 0, 'some of the others are told why';
     my $before = cpu_ms($small->pid);
     select undef, undef, undef, 1;
     cmp_ok cpu_ms($small->pid) - $before, '<', 200, 'the server does not spin meanwhile';
-    my $again = grep { print {$_} head('GET /health'); $_->flush; answer($_, 2)->{status} == 200 } @served;
-    is $again, 12, 'those that were served still are';
+    my $again = grep { print {$_} head('GET /health'); $_->flush; answer($_, 5)->{status} == 200 } @served;
+    is $again, scalar @served, 'those that were served still are';
     close $_ for @s;
     ok wait_until(10, sub { $small->call('GET', '/health')->{status} == 200 }), 'it recovers';
+    my %who = $small->auth($token);
+    is $small->call('GET', '/api/profile', undef, %who)->{status}, 200, 'the database too';
 };
 
 subtest 'SIGTERM' => sub {

@@ -47,7 +47,7 @@ sub DESTROY {
 sub connect {
     my ($self) = @_;
     my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 5) or die "connect: $@";
-    $s->sockopt(Socket::TCP_NODELAY(), 1);
+    setsockopt $s, Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1;
     binmode $s;
     return $s;
 }
