@@ -7,7 +7,7 @@
  * Three repairs, so that the store behaves as S3 does where the load tests look:
  *  - a PUT appears when it is whole, or never: s3rver writes in place, and an aborted one would stay as half an object;
  *  - a DELETE costs the same in a full folder as in an empty one: s3rver reads the folder after each;
- *  - a listing asks the kernel once a folder, not once a file.
+ *  - a listing reads the folders once, not once a page of 1000, and a key's order is the key's, not its file name's.
  */
 const crypto = require('crypto');
 const fs = require('fs');
@@ -19,16 +19,8 @@ const [port, folder] = process.argv.slice(2);
 const objects = path.join(folder, 'objects');
 const incoming = path.join(folder, 'incoming');
 
-const utils = require('@20minutes/s3rver/lib/utils');
-utils.walk = function* walk(dir, recurseFilter) {
-  for (const entry of fs.readdirSync(dir, { withFileTypes: true })) {
-    const name = path.posix.join(dir, entry.name);
-    if (!entry.isDirectory()) yield name;
-    else if (!recurseFilter || recurseFilter(name)) yield* walk(name, recurseFilter);
-  }
-};
-
 const Filesystem = require('@20minutes/s3rver/lib/stores/filesystem');
+const S3Object = require('@20minutes/s3rver/lib/models/object');
 
 async function appear(from, to) {
   try {
@@ -73,6 +65,65 @@ Filesystem.prototype.deleteObject = async function deleteObject(bucket, key) {
       if (err.code !== 'ENOENT') break;
     }
   }
+};
+
+const SUFFIX = '._S3rver_object';
+
+function* keysBelow(dir, before, prefix) {
+  for (const entry of fs.readdirSync(dir, { withFileTypes: true })) {
+    const key = before + entry.name;
+    if (entry.isDirectory()) {
+      if (prefix.startsWith(`${key}/`) || `${key}/`.startsWith(prefix)) {
+        yield* keysBelow(path.join(dir, entry.name), `${key}/`, prefix);
+      }
+    } else if (key.endsWith(SUFFIX) && key.startsWith(prefix)) {
+      yield key.slice(0, -SUFFIX.length);
+    }
+  }
+}
+
+function firstAfter(keys, key) {
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (keys[middle] <= key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+async function statOf(store, bucket, key) {
+  try {
+    const stat = await fs.promises.stat(store.getResourcePath(bucket, key, 'object'));
+    const metadata = { 'content-length': stat.size, 'last-modified': stat.mtime.toUTCString() };
+    return new S3Object(bucket, key, null, metadata);
+  } catch (err) {
+    if (err.code !== 'ENOENT') throw err; // deleted since the first page
+    return undefined;
+  }
+}
+
+const snapshots = new Map(); // of the keys when the first page was asked for: the later pages are cut from it
+const listAnew = Filesystem.prototype.listObjects;
+Filesystem.prototype.listObjects = async function listObjects(bucket, options) {
+  const { delimiter, startAfter = '', prefix = '', maxKeys = 1000 } = options;
+  if (delimiter) return listAnew.call(this, bucket, options);
+  const name = `${bucket}/${prefix}`;
+  if (!startAfter || !snapshots.has(name)) {
+    snapshots.set(name, [...keysBelow(this.getBucketPath(bucket), '', prefix)].sort());
+  }
+  const keys = snapshots.get(name);
+  let at = firstAfter(keys, startAfter);
+  let found = [];
+  while (found.length === 0 && at < keys.length) { // a page is never empty while there is more
+    const page = keys.slice(at, at + maxKeys);
+    found = (await Promise.all(page.map((key) => statOf(this, bucket, key)))).filter(Boolean);
+    at += page.length;
+  }
+  const isTruncated = at < keys.length;
+  if (!isTruncated) snapshots.delete(name);
+  return { objects: found, commonPrefixes: [], isTruncated };
 };
 
 const { DUMMY_ACCOUNT } = require('@20minutes/s3rver/lib/models/account');
