@@ -159,7 +159,7 @@ C_FILES = $(shell git ls-files '*.c' '*.h')
 lint:
 	@clang-format --dry-run -Werror $(C_FILES)
 	@perl tests/lint/rules.pl .
-	@$(PROVE) tests/lint/rules.t
+	@$(PROVE) $(wildcard tests/lint/*.t)
 	@for h in $(filter %.h,$(C_FILES)); do printf '#include "%s"\n' $$h | \
 	  $(CC) $(CPPFLAGS) -Itests/unit -Itests/fuzz $(CFLAGS) -Wno-unused-function -fsyntax-only -x c - || \
 	  { echo "$$h does not stand alone"; exit 1; }; done

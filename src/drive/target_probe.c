@@ -182,9 +182,9 @@ static MAY_YIELD enum err probe_users(const struct target *t, struct loop *l, st
         err = ERR_OK;
     } else if (pg_i64(r, 0, 0) > 0) {
         err = err_set(ei, ERR_SAFETY,
-                      "the database of %s holds %lld other users, outside " DRIVE_EMAIL_DOMAIN
+                      "the database of %s holds %lld other user%s, outside " DRIVE_EMAIL_DOMAIN
                       ": it is no throwaway server",
-                      t->url, (long long)pg_i64(r, 0, 0));
+                      t->url, (long long)pg_i64(r, 0, 0), pg_i64(r, 0, 0) == 1 ? "" : "s");
     }
     pg_result_free(&r);
     pg_pool_free(&pool);

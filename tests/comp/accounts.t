@@ -180,9 +180,15 @@ subtest 'budgets' => sub {
     is $tight->call('GET', '/health')->{status}, 200, 'health has no budget';
     my $second_process = Serve->new($stack, qw(--request-budget 6));
     is $second_process->call('GET', '/api/profile', undef, %who)->{status}, 429, 'counted across processes';
+};
+
+subtest 'S05: the limiter of sign-ins refuses at once, one email alone, and says for how long' => sub {
     my $strict = Serve->new($stack, qw(--login-budget 3));
-    my @logins = map { $strict->call('POST', '/api/login', { email => 'x@load.test', password => 'password-1' })->{status} } 1 .. 4;
-    is_deeply \@logins, [401, 401, 401, 429], 'logins per address and email';
+    my $try = sub { $strict->call('POST', '/api/login', { email => $_[0], password => 'password-1' }) };
+    my @logins = map { $try->('x@load.test') } 1 .. 4;
+    is_deeply [map { $_->{status} } @logins], [401, 401, 401, 429], 'three, then none';
+    like $logins[3]{headers}{'retry-after'}, qr/^[1-9]\d{0,2}$/, 'with the time to wait';
+    is $try->('y@load.test')->{status}, 401, 'others behind the same address are not held up';
 };
 
 subtest 'a token that nears its end' => sub {

@@ -22,7 +22,7 @@ sub seed {
 }
 sub files { my ($s, $account) = @_; return $s->sql("SELECT count(*) FROM files f JOIN users u ON u.id = f.user_id WHERE type = 'file' AND u.email = '" . ($account // 'owner@load.test') . "'") }
 
-# Killed at about half, twice, with requests under way; then finished; then once more.
+# S02: killed at about half, twice, with requests under way; then finished; then once more.
 for my $share (0.3, 0.6) {
     my $h = $stack->start([@tree]);
     ok wait_until(120, sub { ($stack->sql("SELECT count(*) FROM information_schema.tables WHERE table_name = 'files'") ? files($stack) : 0) >= $share * $FILES }),

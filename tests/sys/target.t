@@ -97,7 +97,9 @@ SKIP: {
 
 # A server that holds somebody else's account is no throwaway.
 $stack->sql("INSERT INTO users (id, email, password, name) VALUES ('realuser00000001', 'someone\@example.com', 'x', 'Someone')");
-refused('a server with real users', 3, qr/example\.com|other users|not .*\@load\.test/, [qw(run 2 2 6 2)], env => $stack->env);
-refused('a server with real users, seeding', 3, qr/users/, \@seed, env => $stack->env);
+for my $command ([qw(run 2 2 6 2)], \@seed) {
+    my $refusal = refused("X09: $command->[0] on a server with real users", 3, qr/holds 1 other user, outside \@load\.test/, $command, env => $stack->env);
+    like $refusal->{out}, qr/\Atarget: \Q$stack->{env}{TMA_URL}\E \(from the environment\)$/m, 'X09: the target is printed first';
+}
 
 done_testing;
