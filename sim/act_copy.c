@@ -2,6 +2,15 @@
 
 #include <string.h>
 
+/* Its source may have been trashed between the request and the work: a conflict, when the listing agrees. */
+static MAY_YIELD void judge_failed_job(struct action *x, const struct api_job *job, struct api_result *r,
+                                       const struct picked *t)
+{
+    struct app *a = x->app;
+    if (job->failed && sync_list(a, t->at, OP_LIST, CAUSE_RELIST) && !view_has(&a->view, t->at, t->id, NULL))
+        r->outcome = OUT_CONFLICT;
+}
+
 /* The copy's time is that of the whole: from the request to the job's end. */
 void action_copy(struct action *x)
 {
@@ -22,8 +31,8 @@ void action_copy(struct action *x)
     do
         api_copy(a->api, ids, 1, rec.other_id, &job, &r);
     while (call_again(&c, &r));
-    if (r.outcome == OUT_OK && job.id[0])
-        action_job(x, &job, &r);
+    if (r.outcome == OUT_OK && job.id[0] && !action_job(x, &job, &r))
+        judge_failed_job(x, &job, &r, &t);
     struct drive_file made = {.id = job.n_ids ? job.ids[0] : NULL, .name = t.name};
     action_told(x, &rec, &r, &made);
     a->surplus += r.outcome == OUT_OK;

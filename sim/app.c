@@ -283,7 +283,7 @@ void app_start(struct app *a, struct mono due)
 {
     a->started = true;
     a->arrived = due;
-    a->heartbeat_due = due;
+    a->heartbeat_due = a->w->no_heartbeat ? MONO_NEVER : due;
     a->minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * 60 * US_PER_S));
     app_take_session(a);
     open_stream(a);

@@ -68,7 +68,7 @@ uint64_t app_not_started(const struct app *a);
 /* Lets a lane run if it has something to do. */
 void app_kick_background(struct app *a);
 void app_kick_foreground(struct app *a);
-/* Between two calls: the calls' results are judged by call_again (call.h), which does this. */
+/* Puts the login's newest session to use. */
 void app_take_session(struct app *a);
 
 /* sync.c: does the most urgent thing of the background; false when nothing is due. */
@@ -77,7 +77,6 @@ struct mono sync_next_due(const struct app *a);
 void sync_event(struct app *a, const struct api_event *ev);
 /* Lists one open folder and brings the view up to date. False when it could not. */
 MAY_YIELD bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause);
-
 /* The folder is known to be out of date: it is asked for without gathering. */
 void sync_soon(struct app *a, uint32_t at);
 

@@ -31,7 +31,6 @@ static enum err login_open(struct worker *w, struct login *l, const char *email,
 {
     struct api_conf conf = {.base_url = w->ctx->target->url, .http = w->ctx->http, .timeout_us = SETUP_TIMEOUT_US};
     *l = (struct login){.email = mem_strdup(email)};
-    sem_init_coro(&l->renewing, 1);
     enum err e = api_new(&l->api, &conf, ei);
     if (e != ERR_OK)
         MEM_FREE(l->email);
@@ -103,6 +102,7 @@ static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng 
         meter_reach(&w->meter, r);
     } while (sign_in_again(w, r, tries++, rng, k));
     k->in += e == ERR_OK && r->outcome == OUT_OK;
+    l->signed_in = r->sent;
     return e;
 }
 
@@ -261,6 +261,7 @@ static enum err choose_logins(struct finding *f)
             } else if ((e = login_open(w, l, f->emails[a][round], f->ei)) != ERR_OK) {
                 return e;
             }
+            sem_init_coro(&l->renewing, 1); /* points into itself: made where it stays */
             l->account = &w->accounts[a];
             l->account->n_logins++;
             l->index = w->n_logins++;
@@ -332,7 +333,7 @@ static void renew_early(struct login *l)
     rng_init(&r, l->w->conf.seed + l->generation, STREAM_RENEWALS + (uint64_t)l->index);
     if (life > 0 && !worker_draining(l->w))
         loop_timer_set(l->w->loop, &l->early,
-                       mono_add(mono_now(), (int64_t)((double)life * (0.7 + 0.2 * rng_unit(&r)))));
+                       mono_add(l->signed_in, (int64_t)((double)life * (0.7 + 0.2 * rng_unit(&r)))));
 }
 
 static void early_lane(void *arg)

@@ -142,13 +142,13 @@ static MAY_YIELD void drain(struct phases *c)
         httpc_cancel(w->ctx->http, NULL);
         wait_for_lanes(c, mono_add(mono_now(), CUT_US), PHASE_CUT + 1);
     }
-    note_unlisted(w);
+    if (!c->interrupted)
+        note_unlisted(w);
 }
 
 void phases_run(struct phases *c)
 {
     struct worker *w = c->w;
-    bool interrupted;
     char head[120], measured[32];
     report_begin(c->report);
     c->next_report = mono_add(mono_now(), c->report_us);
@@ -158,10 +158,10 @@ void phases_run(struct phases *c)
         begin_window(c);
         measure(c);
     }
-    interrupted = stopping(c);
+    c->interrupted = stopping(c);
     drain(c);
     str_duration(measured, sizeof(measured), c->measured_us);
-    if (interrupted)
+    if (c->interrupted)
         snprintf(head, sizeof(head), "interrupted after %s, drained", measured);
     else
         snprintf(head, sizeof(head), "%lld s of %lld s, drained", (long long)whole_seconds(w->conf.window_us),

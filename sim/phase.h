@@ -11,6 +11,7 @@ struct phases {
     double arrive_per_s;
     int64_t report_us, grace_us;
     struct mono next_report;
+    bool interrupted;         /* out */
     int64_t measured_us;      /* out: how much of the window was run */
     uint64_t window_requests; /* out: within the window */
 };

@@ -32,6 +32,11 @@ static MAY_YIELD void heartbeat(struct app *a)
     do
         api_heartbeat(a->api, &r);
     while (call_again(&c, &r));
+    if (strcmp(r.code, API_CODE_ABSENT) == 0) {
+        a->w->no_heartbeat = true;
+        a->heartbeat_due = MONO_NEVER;
+        return;
+    }
     call_record(&c, OP_HEARTBEAT, &r, was_due);
 }
 
@@ -90,9 +95,9 @@ static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enu
 bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
 {
     int verdict = 0;
-    for (int i = 0; i < STALE_TRIES_MAX && verdict == 0 && !worker_draining(a->w); i++)
+    for (int i = 0; i < STALE_TRIES_MAX && verdict == 0 && a->w->phase < PHASE_CUT; i++)
         verdict = list_once(a, at, op, cause);
-    return verdict >= 0;
+    return verdict > 0;
 }
 
 /* Lists those that are dirty, or all. True when none failed. */

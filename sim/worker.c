@@ -98,6 +98,8 @@ char *worker_fallbacks(const struct worker *w, char *dst, size_t n)
     for (size_t i = 0; i < ARRAY_LEN(rows) && e == ERR_OK; i++)
         if (!(w->caps & rows[i].cap))
             e = buf_appendf(&b, "%sno %s: %s", b.len ? "; " : "", api_cap_text(rows[i].cap), rows[i].instead);
+    if (w->no_heartbeat && e == ERR_OK)
+        e = buf_appendf(&b, "%sno heartbeat: none is sent", b.len ? "; " : "");
     if (w->foreign && e == ERR_OK)
         e = buf_appendf(&b, "%sfiles that seed did not make: downloads are checked by length alone", b.len ? "; " : "");
     str_format(dst, n, "%s", buf_cstr(&b));

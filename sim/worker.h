@@ -27,6 +27,7 @@ struct login {
     uint32_t index;      /* in worker.logins and in run.json */
     uint32_t generation; /* counts the sign-ins; 0: none yet */
     struct sem renewing; /* one at a time; the others then find it done */
+    struct mono signed_in;
     struct worker *w;
     struct timer early; /* renews the session before it expires, where its life is known */
 };
@@ -54,7 +55,8 @@ struct worker {
     uint32_t logins_there; /* found; the server may have more than the apps can use */
     struct sem sign_ins;   /* how many at once */
     unsigned caps;         /* what the server is known to have */
-    bool foreign;          /* its files are none of ours: their content cannot prove itself */
+    bool no_heartbeat;
+    bool foreign; /* its files are none of ours: their content cannot prove itself */
     struct app *apps;
     uint32_t n_apps, listed; /* listed: apps that finished their first full pass */
     struct meter meter;
