@@ -141,10 +141,11 @@ bench: $(OBJ)/bench/engine
 	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine)
 
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
+# A kind that fails does not keep the others from running.
 test: deps
-	@$(MAKE) --no-print-directory unit
-	@$(MAKE) --no-print-directory V=asan replay
-	@$(MAKE) --no-print-directory comp sys
+	@failed=; for kind in lint unit 'V=asan replay' comp sys; do \
+	  echo "== $$kind"; $(MAKE) --no-print-directory $$kind || failed="$$failed $${kind##* }"; done; \
+	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 # ---- from nothing to a verdict ----
 deps:
@@ -169,7 +170,7 @@ make                build/sim
 make V=asan         a variant, in build/V: release debug asan tsan cov
 make deps           installs what Debian and npm have to give, where it is missing
 make demo           the main job: stack, seed 9 0.1, run 20 60 6 60, checks
-make test           every test; make V=asan test all under the sanitizers
+make test           lint and every test; make V=asan test all under the sanitizers
 make unit           unit tests     make comp    component tests, against a scripted server
 make replay         fuzz corpora   make sys     system tests, on a stack of their own
 make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
