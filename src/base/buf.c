@@ -31,7 +31,8 @@ enum err buf_reserve(struct buf *b, size_t extra)
     size_t need = b->len + extra + 1;
     if (need <= b->cap)
         return ERR_OK;
-    size_t cap = b->cap ? b->cap : FIRST_CAP;
+    /* The first room is what was asked for: often all that is ever needed. Growth doubles. */
+    size_t cap = b->cap ? b->cap : need > FIRST_CAP ? need : FIRST_CAP;
     while (cap < need)
         cap = cap > SIZE_MAX / 2 ? need : cap * 2;
     if (cap - 1 > b->max)

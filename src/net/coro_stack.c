@@ -37,6 +37,8 @@ enum {
     STACK_BYTES = 64 * 1024,
 #endif
     POOL_MAX = 1024, /* free stacks kept: each still holds the pages it once touched */
+    COLOURS = 16,    /* stacks start at 16 different cache lines: all on one would evict each other */
+    COLOUR_BYTES = 128,
 };
 
 static __thread struct stack *pool;
@@ -169,8 +171,9 @@ static struct stack *stack_map(void)
         abort();
     }
     struct stack *s = mem_zalloc(sizeof *s);
+    static __thread unsigned colour;
     s->base = p + guard;
-    s->size = STACK_BYTES;
+    s->size = STACK_BYTES - COLOUR_BYTES * (colour++ % COLOURS);
     note_new(s);
     return s;
 }
@@ -179,7 +182,7 @@ static void stack_unmap(struct stack *s)
 {
     size_t guard = (size_t)sysconf(_SC_PAGESIZE);
     note_gone(s);
-    munmap(s->base - guard, guard + s->size);
+    munmap(s->base - guard, guard + STACK_BYTES);
     mem_free(s);
 }
 

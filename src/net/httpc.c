@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CONNECT_TIMEOUT_MS = 5000, CONNECTIONS_MAX = 100000, PEERS_PER_MULTI = 256 };
+enum { CONNECTIONS_MAX = 100000, PEERS_PER_MULTI = 256 };
 
 /* ---- tasks ---- */
 
@@ -411,8 +411,8 @@ enum err httpc_new(struct httpc **out, struct loop *l, const struct httpc_conf *
     struct buf agent = BUF_INIT(1024);
     enum err err = conf != NULL && conf->user_agent != NULL ? buf_append_str(&agent, conf->user_agent)
                                                             : buf_appendf(&agent, "drivesim/%s", drivesim_version);
-    if (err == ERR_OK) /* as CURLOPT_USERAGENT, libcurl would format it twice a request */
-        httpc_headers_set(&h->default_headers, "User-Agent", buf_cstr(&agent));
+    /* As CURLOPT_USERAGENT, libcurl would format it twice a request. */
+    httpc_headers_set(&h->default_headers, "User-Agent", agent.len > 0 ? buf_cstr(&agent) : NULL);
     buf_done(&agent);
     if (err != ERR_OK)
         err = err_set(ei, err, "the user agent is too long");

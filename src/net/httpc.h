@@ -20,7 +20,7 @@ struct httpc_conf {
     const char *cafile;       /* NULL: the system's */
     bool insecure;            /* no certificate checks, for requests and streams alike */
     unsigned peers_per_multi; /* 0: 256 */
-    const char *user_agent;   /* NULL: "drivesim/VERSION" */
+    const char *user_agent;   /* NULL: "drivesim/VERSION"; "": none */
 };
 enum err httpc_new(struct httpc **out, struct loop *l, const struct httpc_conf *conf, struct errinfo *ei) WARN_UNUSED;
 /* Streams end without a callback; no request may be running, no peer alive. */

@@ -46,6 +46,11 @@ static void head_complete(struct xfer *x)
     make_room(x);
 }
 
+static bool is_status_line(const char *p, size_t n)
+{
+    return p[0] == 'H' && n >= 5 && memcmp(p, "HTTP/", 5) == 0 && status_line_code((struct sv){p, n}).n > 0;
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct xfer *x = ((struct transfer *)arg)->x;
@@ -55,7 +60,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
         r->first_byte = mono_now();
         (void)!buf_reserve(&r->headers, HEAD_ROOM);
     }
-    if (n >= 5 && memcmp(p, "HTTP/", 5) == 0 && status_line_code((struct sv){p, n}).n > 0) {
+    if (is_status_line(p, n)) {
         buf_reset(&r->headers); /* an interim answer came before */
         buf_reset(&r->body);
         x->head_done = false;
@@ -72,6 +77,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     struct xfer *x = ((struct transfer *)arg)->x;
     const struct http_req *req = x->req;
     n *= size;
+    x->resp->bytes_down += n;
     if (req->sink != NULL && x->resp->status >= 200 && x->resp->status < 300) {
         if (req->sink(req->sink_arg, p, n) != 0)
             return fail(x, ERR_WRONG, "the answer's content is not what was expected");

@@ -11,6 +11,8 @@
 
 #include <curl/curl.h>
 
+enum { CONNECT_TIMEOUT_MS = 5000 };
+
 struct task {
     struct task *next;
     void (*fn)(struct task *t);

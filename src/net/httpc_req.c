@@ -33,9 +33,9 @@ static void collect(struct xfer *x)
     struct http_resp *r = x->resp;
     CURL *e = x->handle->t.easy;
     r->done = mono_now();
-    r->bytes_up = (uint64_t)info(e, CURLINFO_SIZE_UPLOAD_T);
-    r->bytes_down = (uint64_t)info(e, CURLINFO_SIZE_DOWNLOAD_T);
-    r->request_sent = x->attempts > 0 && info_long(e, CURLINFO_REQUEST_SIZE) > 0;
+    if (httpc_has_body(x->req))
+        r->bytes_up = (uint64_t)info(e, CURLINFO_SIZE_UPLOAD_T);
+    r->request_sent = x->attempts > 0 && (r->status != 0 || info_long(e, CURLINFO_REQUEST_SIZE) > 0);
     if (!r->reused) {
         int64_t tls = info(e, CURLINFO_APPCONNECT_TIME_T);
         r->connect_us = tls > 0 ? tls : info(e, CURLINFO_CONNECT_TIME_T);
@@ -125,6 +125,7 @@ static void start_again(struct xfer *x)
     x->opened = x->blocked = x->head_done = x->cut = false;
     x->body_sent = x->moved = 0;
     r->status = 0;
+    r->bytes_down = 0;
     r->first_byte.us = 0;
     buf_reset(&r->headers);
     buf_reset(&r->body);
@@ -181,12 +182,16 @@ static uint64_t bytes_moved(CURL *e)
                       info_long(e, CURLINFO_HEADER_SIZE) + info_long(e, CURLINFO_REQUEST_SIZE));
 }
 
+static struct mono earlier(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? a : b;
+}
+
 static void arm(struct xfer *x)
 {
-    struct mono at = x->deadline;
+    struct mono at = x->attempts == 0 ? earlier(x->connect_by, x->deadline) : x->deadline;
     if (x->req->stall_us > 0) { /* looked at four times a stall, so that one is noticed at most a quarter late */
-        struct mono look = mono_add(loop_now(x->peer->h->loop), x->req->stall_us / 4 + 1);
-        at = mono_before(look, at) ? look : at;
+        at = earlier(at, mono_add(loop_now(x->peer->h->loop), x->req->stall_us / 4 + 1));
     }
     loop_timer_set(x->peer->h->loop, &x->timer, at);
 }
@@ -213,6 +218,8 @@ static void on_time(struct timer *t)
         str_duration(how_long, sizeof how_long, timeout_of(x->req));
         x->err = err_set(x->ei, ERR_TIMEOUT, "no %s from %s:%d within %s",
                          x->resp->first_byte.us == 0 ? "answer" : "complete answer", u->host, u->port, how_long);
+    } else if (x->handle != NULL && x->attempts == 0 && !mono_before(now, x->connect_by)) {
+        x->err = httpc_explain(&x->handle->t, CURLE_OPERATION_TIMEDOUT, NULL, x->ei);
     } else if (stalled(x, now)) {
         str_duration(how_long, sizeof how_long, x->req->stall_us);
         x->err = err_set(x->ei, ERR_TIMEOUT, "no byte moved for %s to or from %s:%d", how_long, u->host, u->port);
@@ -237,7 +244,11 @@ static void on_start(struct task *t)
     x->handle = hd;
     httpc_handle_setup(hd, x);
     h->stats.requests++;
-    x->resp->sent = x->moved_at = mono_now();
+    struct mono now = x->resp->sent = x->moved_at = mono_now();
+    if (x->deadline.us == 0)
+        x->deadline = mono_add(now, timeout_of(x->req));
+    x->connect_by = mono_add(now, CONNECT_TIMEOUT_MS * US_PER_MS);
+    arm(x);
     curl_multi_add_handle(hd->t.multi->curl, hd->t.easy);
 }
 
@@ -260,7 +271,6 @@ enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct 
     enum err err = httpc_request_valid(req, ei);
     if (err != ERR_OK)
         return err;
-    struct mono now = mono_now();
     struct xfer x = {
         .peer = p,
         .req = req,
@@ -270,11 +280,8 @@ enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct 
         .cancel.fn = on_cancel,
         .timer.fn = on_time,
         .expect_100 = req->expect_100,
-        .deadline = mono_add(now, timeout_of(req)),
-        .moved_at = now,
     };
     link_running(&x);
-    arm(&x);
     httpc_task(p->h, &x.start);
     done_wait(p->h->loop, &x.done);
     buf_done(&x.raw);

@@ -89,12 +89,14 @@ static bool one_line(const char *s)
 
 enum err httpc_request_valid(const struct http_req *req, struct errinfo *ei)
 {
-    size_t n = strspn(req->method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-");
-    if (n == 0 || req->method[n] != '\0')
+    const char *m = req->method;
+    while ((*m >= 'A' && *m <= 'Z') || *m == '-')
+        m++;
+    if (m == req->method || *m != '\0')
         return err_set(ei, ERR_USAGE, "the method \"%.40s\" is not an HTTP method", req->method);
     if (req->path[0] != '/' || !httpc_target_ok(req->path))
         return err_set(ei, ERR_USAGE, "the request path does not start with / or is not percent-encoded");
-    n = 0;
+    size_t n = 0;
     for (const char *const *line = req->headers; line != NULL && *line != NULL; line++, n++)
         if (!one_line(*line) || strpbrk(*line, ":;") == NULL)
             return err_set(ei, ERR_USAGE, "a request header is not of the form \"Name: value\"");
@@ -191,6 +193,8 @@ static void set_method(struct request_handle *hd, struct xfer *x)
     CURL *e = hd->t.easy;
     const struct http_req *req = x->req;
     const char *plain = "GET"; /* the method that libcurl sends on its own */
+    bool was_get = hd->is_get;
+    hd->is_get = false;
     if (req->n_parts > 0) {
         set_parts(hd, x);
         plain = "POST";
@@ -200,6 +204,11 @@ static void set_method(struct request_handle *hd, struct xfer *x)
     } else if (strcmp(req->method, "HEAD") == 0) {
         curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
         plain = "HEAD";
+    } else if (strcmp(req->method, "GET") == 0) {
+        hd->is_get = true;
+        if (was_get) /* nothing to set: most requests come here */
+            return;
+        curl_easy_setopt(e, CURLOPT_HTTPGET, 1L);
     } else {
         curl_easy_setopt(e, CURLOPT_HTTPGET, 1L);
     }
@@ -210,8 +219,11 @@ static void set_target(struct request_handle *hd, const struct xfer *x)
 {
     struct origin *o = x->peer->origin;
     CURL *e = hd->t.easy;
-    if (hd->origin != o)
+    if (hd->origin != o) {
         curl_easy_setopt(e, CURLOPT_CURLU, o->parsed);
+        /* With one address httpc_req.c watches the time alone: libcurl would set a timer for each request. */
+        curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, o->n_addrs > 1 ? (long)CONNECT_TIMEOUT_MS : 0L);
+    }
     hd->origin = o;
     char *target = *o->url.path != '\0' ? httpc_target(o, x->req->path) : NULL;
     curl_easy_setopt(e, CURLOPT_REQUEST_TARGET, target != NULL ? target : x->req->path); /* copied */
@@ -229,7 +241,9 @@ void httpc_handle_setup(struct request_handle *hd, struct xfer *x)
     set_headers(hd, x);
     set_method(hd, x);
     curl_easy_setopt(t->easy, CURLOPT_CONNECT_TO, &x->peer->alias.list);
-    curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, x->fresh ? 1L : 0L);
+    if (hd->is_fresh != x->fresh)
+        curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, x->fresh ? 1L : 0L);
+    hd->is_fresh = x->fresh;
     if (!x->peer->alias.resolved) {
         hd->resolve = httpc_alias_resolve(&x->peer->alias, x->peer->origin, x->peer->first_addr);
         curl_easy_setopt(t->easy, CURLOPT_RESOLVE, hd->resolve);

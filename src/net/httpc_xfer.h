@@ -9,6 +9,7 @@ struct request_handle {
     struct transfer t;
     struct request_handle *next;
     struct origin *origin;      /* whose URL is set */
+    bool is_get, is_fresh;      /* set so by the last request */
     struct header_set *headers; /* whose nodes are used */
     struct curl_slist *nodes;   /* room for the header list */
     size_t nodes_n;
@@ -35,7 +36,9 @@ struct xfer {
     struct task start, cancel;
     struct timer timer;
     struct done done;
-    struct mono deadline, moved_at; /* moved_at: when bytes were last seen to move */
+    struct mono deadline;   /* of the whole, counted from the first start */
+    struct mono connect_by; /* before it is sent */
+    struct mono moved_at;   /* when bytes were last seen to move */
     uint64_t moved;
     uint64_t body_sent; /* of req.body, handed to libcurl */
     struct sock *sock;  /* of an upload */

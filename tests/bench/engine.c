@@ -129,7 +129,8 @@ static int run_get(const char *url, size_t in_flight, int64_t requests, const ch
     int rc = allow_files(in_flight + streams + OTHER_FILES);
     if (rc != 0)
         return rc;
-    if (loop_new(&loop, &ei) != ERR_OK || httpc_new(&h, loop, NULL, &ei) != ERR_OK)
+    struct httpc_conf conf = {.user_agent = ""}; /* wrk sends none either */
+    if (loop_new(&loop, &ei) != ERR_OK || httpc_new(&h, loop, &conf, &ei) != ERR_OK)
         return complain("start", &ei);
     uint64_t before = resident_bytes();
     if (streams > 0 && !hold_streams(h, streams_url, streams, &ei))

@@ -513,6 +513,13 @@ static void a_connection_that_is_never_accepted(void **state)
     assert_int_equal(perform(p, &req, &r), ERR_TIMEOUT);
     assert_false(r.request_sent);
     http_resp_done(&r);
+    struct mono from = mono_now();
+    req.timeout_us = 20 * US_PER_S; /* connecting has a limit of its own: 5 s */
+    assert_int_equal(perform(p, &req, &r), ERR_CONNECT);
+    assert_in_range(ms_since(from), 4900, 6000);
+    assert_non_null(strstr(ei.msg, "within 5 s"));
+    assert_false(r.request_sent);
+    http_resp_done(&r);
     httpc_peer_free(&p);
     for (size_t i = 0; i < ARRAY_LEN(fill); i++)
         close(fill[i]);
