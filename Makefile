@@ -113,7 +113,7 @@ unit: $(UNIT)
 # They wait more than they work.
 comp: $(OBJ)/sim.bin
 	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
-sys: $(OBJ)/sim.bin $(LIVE_STORE)
+sys: $(OBJ)/sim.bin $(OBJ)/tests/live_store
 	@$(PROVE) $(sort $(wildcard tests/sys/*.t))
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
