@@ -43,6 +43,12 @@ static MAY_YIELD void wait_for_turn(struct seeder *s)
     }
 }
 
+/* "No such login yet" and, to a sign-up, "somebody was first" are answers, not failures. */
+static bool is_answer(const char *name, const struct api_result *r)
+{
+    return name ? r->status == 403 || r->status == 409 : r->status == 401;
+}
+
 /* Asks until the limiter lets it through. name NULL: signs in, else signs up. */
 static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *name, struct api_result *r)
 {
@@ -53,7 +59,7 @@ static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *
         wait_for_turn(s);
         enum err err =
             name ? api_sign_up(l->api, l->email, password, name, r) : api_sign_in(l->api, l->email, password, r);
-        if (r->status != 401) /* "no such login yet" is an answer, not a failure */
+        if (!is_answer(name, r))
             well(s, OP_SIGN_IN, err, r);
         if (r->outcome != OUT_THROTTLED)
             break;
@@ -76,6 +82,20 @@ static void not_in(struct seeder *s, const struct seed_login *l, const struct ap
         seed_fail(s, ERR_ENV, "%s cannot sign in: %s", l->email, r->reason[0] ? r->reason : outcome_key(r->outcome));
 }
 
+/* Signs up; when the account came to be meanwhile, by another seeder or by a try whose answer was lost, signs in. */
+static MAY_YIELD void enter_new(struct seeder *s, struct seed_login *l, const char *name)
+{
+    struct api_result r, in;
+    enter(s, l, name, &r);
+    if (is_answer(name, &r)) {
+        enter(s, l, NULL, &in);
+        if (in.status != 401)
+            r = in;
+    }
+    if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
+}
+
 /* ---- the first owner ---- */
 
 static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
@@ -94,9 +114,7 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
                   l->email);
         return;
     }
-    enter(s, l, "Owner", &r);
-    if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
+    enter_new(s, l, "Owner");
 }
 
 static MAY_YIELD void prove_first_user(struct seeder *s, struct seed_login *l)
@@ -118,6 +136,8 @@ static MAY_YIELD void connect_bucket(struct seeder *s, struct seed_login *l)
     if (!target_has_s3(s->ctx->target) || s->stop)
         return;
     enum err err = api_storage_config(l->api, &conf, &r);
+    if (r.outcome == OUT_CONFLICT) /* another seeder connected it meanwhile: the settings are read again */
+        err = api_storage_config(l->api, &conf, &r);
     bool ok = well(s, OP_ACCOUNT, err, &r);
     if (absent(&r))
         seed_say(s, "the server has no call to connect a bucket: it keeps its own");
@@ -165,9 +185,7 @@ static MAY_YIELD void sign_in_or_up(struct seeder *s, struct seed_login *l, bool
     }
     if (s->stop || (!*opened && !(*opened = let_sign_up(s, true))))
         return;
-    enter(s, l, l->email, &r);
-    if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
+    enter_new(s, l, l->email);
 }
 
 struct logins {

@@ -131,13 +131,21 @@ static void say_budget(struct seeder *s)
              str_duration(wait, sizeof wait, longest));
 }
 
+static uint64_t planned_found(const struct seeder *s)
+{
+    uint64_t n = 0;
+    for (size_t a = 0; a < s->n_accounts; a++)
+        n += s->founds[a].n_folders + s->founds[a].n_files;
+    return n;
+}
+
 static MAY_YIELD void rounds(struct seeder *s)
 {
     look_first(s);
     if (!s->stop)
         say_budget(s);
     for (unsigned round = 0; !s->stop && !seed_complete(s); round++) {
-        uint64_t before = s->folders_made + s->files_made;
+        uint64_t before = planned_found(s);
         s->failed = s->unsettled = 0;
         seed_load_folders(s);
         seed_load_files(s);
@@ -146,7 +154,7 @@ static MAY_YIELD void rounds(struct seeder *s)
         seed_scan(s, "folders verified");
         if (s->stop || seed_complete(s))
             return;
-        bool progress = s->folders_made + s->files_made > before;
+        bool progress = planned_found(s) > before; /* whoever made it: another seeder may be at the same tree */
         if (!progress || round == ROUNDS_MOST)
             seed_fail(s, ERR_CHECK, "%llu entries of the plan cannot be made; the reasons are below",
                       (unsigned long long)s->failed);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define SWEEP_US       (10 * 60 * US_PER_S)
-#define SOON_US        (15 * US_PER_S)      /* something was too young, or no bucket is connected yet */
+#define SOON_US        (15 * US_PER_S)      /* something failed, or no bucket is connected yet */
 #define AGE_ALONE_US   (10 * US_PER_S)      /* for a call that a dead process left running in Postgres */
 #define AGE_SHARED_US  (60 * 60 * US_PER_S) /* for the longest upload of another server */
 #define BATCH          500
@@ -150,14 +150,18 @@ static MAY_YIELD enum err store_time(struct sweep *w, struct blob *blob, struct 
     return e;
 }
 
-/* Deletes the suspects that were there before `horizon`; *young tells whether others wait for the next sweep. */
-static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, bool *young, struct errinfo *ei)
+/* Deletes the suspects that were there before `horizon`; *wait_us gets no longer than until the next one is that old.
+ */
+static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, int64_t *wait_us, struct errinfo *ei)
 {
     size_t n = 0;
-    for (size_t i = 0; i < w->n; i++)
-        if (w->suspects[i].modified.us < horizon.us)
+    for (size_t i = 0; i < w->n; i++) {
+        int64_t left = w->suspects[i].modified.us - horizon.us;
+        if (left < 0)
             w->suspects[n++] = w->suspects[i];
-    *young = n < w->n;
+        else if (left + US_PER_S < *wait_us)
+            *wait_us = left + US_PER_S;
+    }
     enum err e = n > 0 ? keep_unnamed(w->server, w->suspects, &n, ei) : ERR_OK;
     if (e != ERR_OK || n == 0)
         return e;
@@ -170,15 +174,17 @@ static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, bool 
     return ERR_OK;
 }
 
-static MAY_YIELD enum err sweep_objects(struct sweep *w, bool *again_soon, struct errinfo *ei)
+/* *wait_us: how long until the next sweep; made shorter when something must wait that long and no longer. */
+static MAY_YIELD enum err sweep_objects(struct sweep *w, int64_t *wait_us, struct errinfo *ei)
 {
     struct blob *blob = w->server->blob;
     struct mono began = mono_now();
     struct wall now;
-    bool alone = false, young = false;
-    *again_soon = !blob;
-    if (!blob)
+    bool alone = false;
+    if (!blob) {
+        *wait_us = SOON_US;
         return ERR_OK;
+    }
     enum err e = presence_alone(w->server, &alone, ei);
     if (e == ERR_OK)
         e = look_through(w, blob, ei);
@@ -187,9 +193,10 @@ static MAY_YIELD enum err sweep_objects(struct sweep *w, bool *again_soon, struc
     e = store_time(w, blob, &now, ei);
     if (e == ERR_OK) {
         int64_t age = alone ? AGE_ALONE_US + mono_diff(mono_now(), began) : AGE_SHARED_US;
-        e = delete_old(w, (struct wall){now.us - age}, &young, ei);
+        if (!alone) /* which may change at any moment */
+            *wait_us = SOON_US;
+        e = delete_old(w, (struct wall){now.us - age}, wait_us, ei);
     }
-    *again_soon = young;
     return e;
 }
 
@@ -213,17 +220,18 @@ static void sweep_in_coroutine(void *arg)
     while (!sw->stopping) {
         struct sweep *w = mem_zalloc(sizeof(*w)); /* too large for a coroutine's stack */
         struct errinfo ei = {0};
-        bool soon = false;
+        int64_t wait_us = SWEEP_US;
         w->server = s;
-        enum err e = sweep_objects(w, &soon, &ei);
+        enum err e = sweep_objects(w, &wait_us, &ei);
         if (e == ERR_OK)
             e = sweep_rows(s, &ei);
         if (e != ERR_OK)
             LOGW("sweeper", "not all could be cleaned up: %s", err_message(&ei));
         mem_free(w->suspects);
         mem_free(w);
-        soon = soon || e != ERR_OK || content_in_doubt(s);
-        done_wait_until(s->loop, &sw->wake, mono_add(mono_now(), soon ? SOON_US : SWEEP_US));
+        if ((e != ERR_OK || content_in_doubt(s)) && wait_us > SOON_US)
+            wait_us = SOON_US;
+        done_wait_until(s->loop, &sw->wake, mono_add(mono_now(), wait_us));
     }
 }
 

@@ -432,17 +432,20 @@ subtest 'the server dies: jobs are taken up again, orphans are swept, what is no
     # What a crash between object and row leaves, and two that look like it: another account's, another tool's.
     my $victim = $stack->sql("SELECT path FROM files WHERE parent_id = '$folder' ORDER BY name LIMIT 1");
     my $object = $stack->object_file($victim);
-    my %copies = (orphan => "$account/" . 'z' x 16, foreign => 'nosuchaccount123/' . 'z' x 16, tool => "$account/notes.txt");
+    my %copies = (orphan => "$account/" . 'z' x 16, young => "$account/" . 'y' x 16, foreign => 'nosuchaccount123/' . 'z' x 16, tool => "$account/notes.txt");
     (my $base = $object) =~ s/_object$//; # the store keeps an object in several files of one beginning
     my $path_of = sub { return $base =~ s/\Q$victim\E/$_[0]/r };
-    for my $to (map { $path_of->($_) } values %copies) {
+    for my $what (keys %copies) {
+        my $to = $path_of->($copies{$what});
+        my $written = $what eq 'young' ? time : time - 3600;
         system 'mkdir', '-p', $to =~ s{/[^/]+$}{}r;
         for my $f (glob "'$base'*") {
             (my $copy = $f) =~ s/^\Q$base\E/$to/;
             system 'cp', $f, $copy;
-            utime time - 3600, time - 3600, $copy;
+            utime $written, $written, $copy;
         }
     }
+    my $started = time;
     is $stack->stack('start', 'server')->{status}, 0, 'and started again';
     my $again = DriveClient->new(url => $stack->env->{TMA_URL}, email => 'owner@load.test');
     my $job = $again->job($queued);
@@ -450,6 +453,7 @@ subtest 'the server dies: jobs are taken up again, orphans are swept, what is no
     is $stack->sql("SELECT aggregate_file_count FROM files WHERE name = 'many (1)'"), 400, 'whole';
     my $there = sub { my @f = glob q{'} . $path_of->($copies{ $_[0] }) . q{'*}; return scalar @f };
     ok wait_until(40, sub { !$there->('orphan') }), 'the orphan is swept';
+    ok wait_until(14 - (time - $started), sub { !$there->('young') }), 'one of the last moment is swept once it is 10 seconds old';
     for my $what (qw(foreign tool)) {
         ok $there->($what), "the $what object stays";
         unlink glob q{'} . $path_of->($copies{$what}) . q{'*};

@@ -40,8 +40,8 @@ is $stack->sql("SELECT count(*) FROM files WHERE name ~ ' \\(\\d+\\)(\\.|\$)'"),
 is $stack->sql("SELECT count(*) FROM files WHERE deleted_at IS NOT NULL"), 0, 'resumed: nothing in the trash';
 
 my $writes = $stack->sql('SELECT count(*) FROM changes');
-my (undef, $third) = seed($stack, 'the third time', @tree);
-is $third->{tree}{manifest_sha256}, $tree->{manifest_sha256}, 'the third time: the same manifest';
+my (undef, $once_more) = seed($stack, 'the third time', @tree);
+is $once_more->{tree}{manifest_sha256}, $tree->{manifest_sha256}, 'the third time: the same manifest';
 is $stack->sql('SELECT count(*) FROM changes'), $writes, 'the third time: nothing is changed';
 
 # A second copy, as an upload leaves it that outlived its seeder, is known as ours and goes.
@@ -80,6 +80,15 @@ is $second->sql("SELECT string_agg(email, ' ' ORDER BY email COLLATE \"C\") FROM
 is $second->sql("SELECT count(*) FROM users WHERE parent_user_id IS NOT NULL AND cardinality(permissions) = 6"),
     $second->sql("SELECT count(*) FROM users WHERE parent_user_id IS NOT NULL"), 'sub-users may do everything';
 is $second->sql("SELECT count(*) FROM users WHERE parent_user_id = (SELECT id FROM users WHERE email = 'owner-2\@load.test')"), 1, 'each owner has its own';
+
+# Two at once on a server that knows nobody yet: each finds what the other has made, and none of it is a failure.
+my $third = Sim::Stack->new;
+my @both = map { $third->start([qw(seed 2 0.03 --bytes-scale 0.2 --accounts 2 --json), "$third->{dir}/$_.json"]) } 1, 2;
+my @ends = map { sim_finish($_, 240) } @both;
+is $_->{status}, 0, 'two at once: healthy' or diag $_->{out}, $_->{err} for @ends;
+my @made = map { json_file("$third->{dir}/$_.json") } 1, 2;
+is $made[0]{tree}{manifest_sha256}, $made[1]{tree}{manifest_sha256}, 'two at once: one manifest';
+is files($third) + files($third, 'owner-2@load.test'), $made[0]{tree}{files}, 'two at once: every file once';
 
 # --explain asks nobody.
 my $x = sim([qw(seed 9 1 --explain)], timeout => 30);
