@@ -5,28 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DETAILS_KEPT 50
-
 static const struct check *const all_checks[] = {&check_aggregates, &check_storage,  &check_structure, &check_objects,
                                                  &check_ledger,     &check_database, &check_server};
 
 void check_detail(struct check_result *r, const char *fmt, ...)
 {
-    r->status = CHECK_VIOLATED;
-    r->wrong++;
-    if (r->n_detail == DETAILS_KEPT)
-        return;
-    char text[600];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    result_check_detail(r, fmt, ap);
     va_end(ap);
-    struct buf shown = BUF_INIT(4096);
-    if (str_escape(&shown, sv_of(text), 500) != ERR_OK)
-        buf_reset(&shown);
-    r->detail = mem_realloc_array(r->detail, r->n_detail + 1, sizeof(*r->detail));
-    r->detail[r->n_detail++] = mem_strdup(buf_cstr(&shown));
-    buf_done(&shown);
 }
 
 PRINTF_LIKE(2, 0) static void set_summary(struct check_result *r, const char *fmt, va_list ap)
@@ -127,14 +114,6 @@ static void close_all(struct check_ctx *c)
         work_free(&c->work);
 }
 
-static struct check_result *result_add(struct result *res, const char *name)
-{
-    res->checks = mem_realloc_array(res->checks, res->n_checks + 1, sizeof(*res->checks));
-    struct check_result *r = &res->checks[res->n_checks++];
-    *r = (struct check_result){.name = name, .status = CHECK_OK};
-    return r;
-}
-
 enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, const struct check_baseline *since,
                     struct errinfo *ei)
 {
@@ -149,7 +128,7 @@ enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, 
     for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {
         if (!wanted(only, all_checks[i]->name) || *ctx->interrupts > 1)
             continue;
-        struct check_result *r = result_add(ctx->result, all_checks[i]->name);
+        struct check_result *r = result_check(ctx->result, all_checks[i]->name);
         LOGD("check", "%s", r->name);
         all_checks[i]->run(&c, r);
         violated += r->status == CHECK_VIOLATED;

@@ -26,6 +26,7 @@
     X(seed) \
     X(run) \
     X(bigfiles) \
+    X(refusals) \
     X(check) \
     X(serve) \
     X(doctor)

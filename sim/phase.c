@@ -154,10 +154,13 @@ void phases_run(struct phases *c)
     c->next_report = mono_add(mono_now(), c->report_us);
     arrive(c);
     warm_up(c);
-    if (!stopping(c)) {
+    bool runs = !stopping(c);
+    if (runs)
         begin_window(c);
+    if (c->begun)
+        done_set(c->begun);
+    if (runs)
         measure(c);
-    }
     c->interrupted = stopping(c);
     drain(c);
     str_duration(measured, sizeof(measured), c->measured_us);

@@ -10,6 +10,7 @@ struct phases {
     const uint32_t *actions; /* of each app */
     double arrive_per_s;
     int64_t report_us, grace_us;
+    struct done *begun; /* set when the window begins, or will not; NULL: nobody waits for it */
     struct mono next_report;
     bool interrupted;         /* out */
     int64_t measured_us;      /* out: how much of the window was run */

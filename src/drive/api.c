@@ -116,6 +116,11 @@ void api_set_token(struct api *a, struct sv token)
     buf_done(&cookie);
 }
 
+struct sv api_session_token(const struct api *a)
+{
+    return sv_of(a->token);
+}
+
 int64_t api_session_life_us(const struct api *a)
 {
     return wire_token_life_us(sv_of(a->token));

@@ -21,7 +21,8 @@ struct httpc_peer *api_peer(struct api *a);
 unsigned api_caps(const struct api *a); /* what is known so far */
 void api_set_caps(struct api *a, unsigned caps);
 void api_share_session(struct api *to, const struct api *from); /* same login and token, other connections */
-int64_t api_session_life_us(const struct api *a);               /* of a session from its sign-in on; -1: not known */
+struct sv api_session_token(const struct api *a); /* for requests made by hand; borrowed until the next call */
+int64_t api_session_life_us(const struct api *a); /* of a session from its sign-in on; -1: not known */
 
 /* Every call below returns ERR_OK when the server answered, with the verdict in *r; a transport error otherwise, with
  * r->outcome telling TIMEOUT, TRANSPORT, UNFINISHED (cancelled), WRONG (an answer that cannot be read) or UNKNOWN (a

@@ -1,9 +1,11 @@
 #include "base/mem.h"
 #include "drive/result_impl.h"
 #include "drive/threshold.h"
+#include <stdio.h>
 #include <string.h>
 
-#define JSON_MAX (64u << 20)
+#define JSON_MAX     (64u << 20)
+#define DETAILS_KEPT 50
 
 void result_init(struct result *r, const char *command)
 {
@@ -21,16 +23,49 @@ void result_done(struct result *r)
     }
     for (size_t i = 0; i < r->n_thresholds; i++)
         mem_free(r->thresholds[i].text);
+    for (size_t i = 0; i < r->n_parts; i++)
+        mem_free(r->parts[i].json);
+    MEM_FREE(r->parts);
     MEM_FREE(r->checks);
     MEM_FREE(r->thresholds);
     MEM_FREE(r->figures);
-    r->n_checks = r->n_thresholds = r->n_figures = 0;
+    r->n_checks = r->n_thresholds = r->n_figures = r->n_parts = 0;
 }
 
 void result_figure(struct result *r, const char *section, const char *key, double value, int decimals)
 {
     r->figures = mem_realloc_array(r->figures, r->n_figures + 1, sizeof *r->figures);
     r->figures[r->n_figures++] = (struct result_figure){section, key, value, decimals};
+}
+
+void result_part(struct result *r, const char *key, struct buf *json)
+{
+    r->parts = mem_realloc_array(r->parts, r->n_parts + 1, sizeof *r->parts);
+    r->parts[r->n_parts++] = (struct result_part){key, buf_take(json, NULL)};
+}
+
+struct check_result *result_check(struct result *r, const char *name)
+{
+    r->checks = mem_realloc_array(r->checks, r->n_checks + 1, sizeof *r->checks);
+    r->checks[r->n_checks] = (struct check_result){.name = name, .status = CHECK_OK};
+    return &r->checks[r->n_checks++];
+}
+
+void result_check_detail(struct check_result *c, const char *fmt, va_list ap)
+{
+    struct buf shown = BUF_INIT(4096);
+    char text[600];
+
+    c->status = CHECK_VIOLATED;
+    c->wrong++;
+    if (c->n_detail == DETAILS_KEPT)
+        return;
+    vsnprintf(text, sizeof text, fmt, ap);
+    if (str_escape(&shown, sv_of(text), 500))
+        buf_reset(&shown);
+    c->detail = mem_realloc_array(c->detail, c->n_detail + 1, sizeof *c->detail);
+    c->detail[c->n_detail++] = mem_strdup(buf_cstr(&shown));
+    buf_done(&shown);
 }
 
 static bool speaks_of_failures(const struct result *r)

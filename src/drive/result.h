@@ -40,6 +40,11 @@ struct result_figure {
     double value;
     int decimals;
 };
+/* A part of the JSON that only one command has, made by it. */
+struct result_part {
+    const char *key; /* static */
+    char *json;      /* owned */
+};
 struct threshold;
 
 struct result {
@@ -59,6 +64,8 @@ struct result {
     size_t n_checks;
     struct result_figure *figures;
     size_t n_figures;
+    struct result_part *parts;
+    size_t n_parts;
     struct threshold *thresholds;
     size_t n_thresholds;
     char run_dir[256]; /* "" when the command keeps none */
@@ -68,6 +75,12 @@ struct result {
 void result_init(struct result *r, const char *command);
 void result_done(struct result *r);
 void result_figure(struct result *r, const char *section, const char *key, double value, int decimals);
+/* One more member of the JSON's top level; takes what json holds, which is one value. */
+void result_part(struct result *r, const char *key, struct buf *json);
+/* A verdict of the command itself, among the checks: the same exit status, the same place in summary and JSON. */
+struct check_result *result_check(struct result *r, const char *name); /* valid until the next one is added */
+/* One wrong thing: raises wrong, makes it violated; escaped and cut; the first 50 are kept. */
+void result_check_detail(struct check_result *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
 /* A condition of health: "save.p99<200ms", "failed==0", "download.failed<=2", "rss_bytes_per_app<64KiB",
  * "checks.storage.wrong==0". The path is one of the JSON's numbers; "operations", the section of a lone name and the

@@ -171,6 +171,8 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
     write_tree(&r->tree, &w);
     write_server(r, &w);
     write_figures(r, &w);
+    for (size_t i = 0; i < r->n_parts; i++)
+        jsonw_raw(&w, r->parts[i].key, sv_of(r->parts[i].json));
     write_checks(r, &w);
     write_thresholds(r, &w);
     jsonw_end_object(&w);

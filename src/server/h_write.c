@@ -100,18 +100,33 @@ static MAY_YIELD void post_move(struct request *r)
         reply_files(r, &res, "Moved");
 }
 
-static MAY_YIELD void post_star(struct request *r)
+/* Starring and sharing: a mark that goes on or off. */
+static MAY_YIELD void set_mark(struct request *r, const char *key,
+                               MAY_YIELD enum err (*call)(struct server *, const struct meta_who *, const char *const *,
+                                                          size_t, bool, struct arena *, struct meta_result *,
+                                                          struct errinfo *),
+                               const char *on_text, const char *off_text)
 {
     struct json *body;
     struct meta_who who;
     struct meta_result res;
     struct errinfo ei;
     struct field_ids ids;
-    bool starred;
-    if (!open_body(r, &body, &who) || !field_ids(r, body, &ids) || !field_bool(r, body, "starred", &starred))
+    bool on;
+    if (!open_body(r, &body, &who) || !field_ids(r, body, &ids) || !field_bool(r, body, key, &on))
         return;
-    if (done(r, meta_star(r->server, &who, ids.v, ids.n, starred, r->mem, &res, &ei), &res, &ei))
-        reply_files(r, &res, starred ? "Starred" : "No longer starred");
+    if (done(r, call(r->server, &who, ids.v, ids.n, on, r->mem, &res, &ei), &res, &ei))
+        reply_files(r, &res, on ? on_text : off_text);
+}
+
+static MAY_YIELD void post_star(struct request *r)
+{
+    set_mark(r, "starred", meta_star, "Starred", "No longer starred");
+}
+
+static MAY_YIELD void post_share(struct request *r)
+{
+    set_mark(r, "shared", meta_share, "Shared", "No longer shared");
 }
 
 /* Whether there are too many for one request: then a job has been queued and the answer sent. */
@@ -158,6 +173,7 @@ const struct route routes_write[] = {
     {"POST", "/api/files/rename", PERM(EDIT), 0, post_rename},
     {"POST", "/api/files/move", PERM(EDIT), 0, post_move},
     {"POST", "/api/files/star", PERM(EDIT), 0, post_star},
+    {"POST", "/api/files/share", PERM(SHARE), 0, post_share},
     {"POST", "/api/files/delete", PERM(DELETE), 0, post_delete},
     {"POST", "/api/files/trash/restore", PERM(TRASH), 0, post_restore},
     {0},

@@ -138,6 +138,15 @@ enum err meta_star(struct server *s, const struct meta_who *who, const char *con
     WRITE("drive_star($1, $2, $3, $4)");
 }
 
+enum err meta_share(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, bool shared,
+                    struct arena *mem, struct meta_result *out, struct errinfo *ei)
+{
+    struct params p = params_who(who, mem);
+    p_array(&p, ids, n);
+    p_str(&p, shared ? "true" : "false");
+    WRITE("drive_share($1, $2, $3, $4)");
+}
+
 enum err meta_trash(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, int64_t max_items,
                     struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {

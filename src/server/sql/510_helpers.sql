@@ -9,6 +9,7 @@
 --   drive_rename(account, actor, id, name)                                               file.renamed
 --   drive_move(account, actor, ids[], target)                                            file.moved each
 --   drive_star(account, actor, ids[], starred)                                           file.starred each changed one
+--   drive_share(account, actor, ids[], shared)                                           file.shared each changed one
 --   drive_trash(account, actor, ids[], max_items)                                        file.deleted each
 --   drive_restore(account, actor, ids[], max_items)                                      file.restored each
 --   drive_purge(account, actor, ids[] or NULL: all of the trash)                         file.permanently_deleted each; keys: its objects

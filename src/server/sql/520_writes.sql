@@ -251,7 +251,7 @@ BEGIN
     PERFORM drive_book(p_account, v_n, 0);
 END $$;
 
-CREATE FUNCTION drive_star(p_account text, p_actor text, p_ids text[], p_starred boolean)
+CREATE FUNCTION drive_mark(p_account text, p_actor text, p_ids text[], p_mark text, p_on boolean)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
 BEGIN
@@ -261,15 +261,32 @@ BEGIN
     v_now := clock_timestamp();
     v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
-        UPDATE files SET starred = p_starred WHERE id = v_id AND starred <> p_starred RETURNING * INTO f;
+        IF p_mark = 'star' THEN
+            UPDATE files SET starred = p_on WHERE id = v_id AND starred <> p_on RETURNING * INTO f;
+        ELSE
+            UPDATE files SET shared = p_on WHERE id = v_id AND shared <> p_on RETURNING * INTO f;
+        END IF;
         IF NOT FOUND THEN
             SELECT * INTO f FROM files WHERE id = v_id;
             RETURN NEXT drive_unchanged(f);
             CONTINUE;
         END IF;
         v_n := v_n + 1;
-        RETURN NEXT drive_record(f, v_seq + v_n, 'file.starred', CASE WHEN p_starred THEN 'file.star' ELSE 'file.unstar' END, p_actor,
+        RETURN NEXT drive_record(f, v_seq + v_n, CASE p_mark WHEN 'star' THEN 'file.starred' ELSE 'file.shared' END,
+                                 CASE WHEN p_on THEN 'file.' ELSE 'file.un' END || p_mark, p_actor,
                                  ARRAY[coalesce(f.parent_id, '')], NULL, NULL, v_now);
     END LOOP;
     PERFORM drive_book(p_account, v_n, 0);
+END $$;
+
+CREATE FUNCTION drive_star(p_account text, p_actor text, p_ids text[], p_starred boolean)
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM drive_mark(p_account, p_actor, p_ids, 'star', p_starred);
+END $$;
+
+CREATE FUNCTION drive_share(p_account text, p_actor text, p_ids text[], p_shared boolean)
+RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM drive_mark(p_account, p_actor, p_ids, 'share', p_shared);
 END $$;
