@@ -39,6 +39,17 @@ static const char *package_folder(struct arena *mem)
     return arena_printf(mem, "%s/store-%.16s", cache_root(mem), hex);
 }
 
+/* Programs are run from there: it must be ours alone, also where /tmp is everybody's. */
+static enum err check_ours(const char *path, struct errinfo *ei)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return err_sys(ei, ERR_ENV, "cannot use %s", path);
+    if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return err_set(ei, ERR_ENV, "%s is not a folder of ours alone: remove it or set XDG_CACHE_HOME", path);
+    return ERR_OK;
+}
+
 static enum err make_folders(struct arena *mem, const char *path, struct errinfo *ei)
 {
     char *at = arena_strdup(mem, path);
@@ -48,7 +59,9 @@ static enum err make_folders(struct arena *mem, const char *path, struct errinfo
             return err_sys(ei, ERR_ENV, "cannot make %s", at);
         *slash = '/';
     }
-    return mkdir(at, 0755) < 0 && errno != EEXIST ? err_sys(ei, ERR_ENV, "cannot make %s", at) : ERR_OK;
+    if (mkdir(at, 0700) < 0 && errno != EEXIST)
+        return err_sys(ei, ERR_ENV, "cannot make %s", at);
+    return check_ours(at, ei);
 }
 
 static enum err write_files(struct arena *mem, const char *folder, struct errinfo *ei)
@@ -69,7 +82,8 @@ static enum err write_files(struct arena *mem, const char *folder, struct errinf
  * that install at once do not meet. */
 MAY_YIELD static enum err install(struct part *p, struct arena *mem, const char *folder, struct errinfo *ei)
 {
-    const char *argv[] = {"npm", "ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", NULL};
+    const char *argv[] = {"npm",        "ci",        "--omit=dev", "--ignore-scripts", "--prefer-offline",
+                          "--no-audit", "--no-fund", NULL};
     char *fresh = arena_printf(mem, "%s.XXXXXX", folder);
     enum err err = make_folders(mem, cache_root(mem), ei);
     if (err)
@@ -102,7 +116,7 @@ MAY_YIELD static enum err prepare(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(4096);
     const char *folder = package_folder(mem);
-    enum err err = access(folder, X_OK) == 0 ? ERR_OK : install(p, mem, folder, ei);
+    enum err err = access(folder, X_OK) == 0 ? check_ours(cache_root(mem), ei) : install(p, mem, folder, ei);
     arena_free(&mem);
     return err;
 }
