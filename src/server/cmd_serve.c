@@ -42,6 +42,9 @@ static const struct opt options[] = {
      "between two comments on a stream (default 30s)"},
     {"bcrypt-cost", 0, "N", OPT_INT, AT(bcrypt_cost), 4, 16,
      "work factor of passwords; low, as they are throwaway (default 5)"},
+    {"fault", 0, "NAME", OPT_LIST, AT(fault_args), 0, 0,
+     "plants a bug for judging the judge, NAME=0.1 in a tenth of the cases; may be\nrepeated; a name that is none "
+     "lists them all"},
     {"desktop-only", 0, NULL, OPT_FLAG, AT(desktop_only), 0, 0, "refuses requests without X-TMA-Desktop-Client"},
     {0},
 };
@@ -66,7 +69,9 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     struct server_conf *conf = arg;
     struct server *s = NULL;
     struct done stop = {0};
-    enum err err = conf_load(conf, ei);
+    enum err err = faults_parse(&conf->faults, &conf->fault_args, ei);
+    if (!err)
+        err = conf_load(conf, ei);
 
     ctx->on_interrupt_arg = &stop;
     ctx->on_interrupt = on_interrupt;
@@ -77,6 +82,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     if (!err)
         err = server_start(s, ei);
     if (!err) {
+        faults_announce(&conf->faults);
         bool v6 = strchr(conf->listen, ':') != NULL;
         fprintf(ctx->out, "listening on http://%s%s%s:%d\n", v6 ? "[" : "", conf->listen, v6 ? "]" : "",
                 server_port(s));

@@ -252,8 +252,54 @@ enum err frame_event(struct server *s, struct buf *out, int64_t seq, const char 
     return err ? err : buf_append_str(out, "\n\n");
 }
 
-/* "<seq> <frame>": a receiver passes the frame on as it is. */
+/* FAULT_EVENT_LATE: what is to be published, 8 s later. */
+struct late_event {
+    struct server *server;
+    int64_t seq;
+    const char *type;
+    struct buf data;
+    char account_id[DRIVE_ID_MAX + 1];
+};
+
+static void publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data);
+
+static void publish_late(void *arg)
+{
+    struct late_event *late = arg;
+    coro_sleep_until(late->server->loop, mono_add(mono_now(), 8 * US_PER_S));
+    if (late->server->hub)
+        publish(late->server, late->account_id, late->seq, late->type, &late->data);
+    buf_done(&late->data);
+    mem_free(late);
+}
+
+/* Keeps copies: the caller's go before the event does. */
+static void hold_back(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
+{
+    struct late_event *late = mem_zalloc(sizeof *late + strlen(type) + 1);
+    char *own_type = (char *)(late + 1);
+    memcpy(own_type, type, strlen(type) + 1);
+    late->server = s;
+    late->seq = seq;
+    late->type = own_type;
+    snprintf(late->account_id, sizeof late->account_id, "%s", account_id);
+    buf_init(&late->data, FRAME_MAX);
+    if (buf_append(&late->data, buf_cstr(data), data->len) == ERR_OK)
+        coro_spawn(s->loop, publish_late, late);
+}
+
 void events_publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
+{
+    if (fault_hit(s, FAULT_EVENT_DROPPED))
+        return;
+    if (fault_hit(s, FAULT_EVENT_LATE))
+        hold_back(s, account_id, seq, type, data);
+    else
+        publish(s, account_id, seq, type, data);
+}
+
+/* "<seq> <frame>": a receiver passes the frame on as it is. */
+static void publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
 {
     struct buf message = BUF_INIT(FRAME_MAX);
     char at[32], channel[sizeof EVENTS + DRIVE_ID_MAX + 1];

@@ -69,6 +69,14 @@ static MAY_YIELD bool choose_part(struct download *d)
     return true;
 }
 
+/* FAULT_CORRUPT_DOWNLOAD: a bit of the piece is flipped. */
+static MAY_YIELD enum err write_corrupted(struct request *r, struct sv piece)
+{
+    char *copy = arena_strndup(r->mem, piece.p, piece.n);
+    copy[piece.n / 2] ^= 1;
+    return reply_write(r, copy, piece.n);
+}
+
 static MAY_YIELD void send_content(struct download *d, struct content_reader *reader)
 {
     struct request *r = d->r;
@@ -82,7 +90,9 @@ static MAY_YIELD void send_content(struct download *d, struct content_reader *re
                              (int64_t)d->count);
     while (e == ERR_OK && reader && piece.n > 0) {
         e = content_next(reader, &piece, &ei);
-        if (e == ERR_OK && piece.n > 0)
+        if (e == ERR_OK && piece.n > 0 && fault_hit(r->server, FAULT_CORRUPT_DOWNLOAD))
+            e = write_corrupted(r, piece);
+        else if (e == ERR_OK && piece.n > 0)
             e = reply_write(r, piece.p, piece.n);
     }
     if (e != ERR_OK && e != ERR_CLOSED)

@@ -150,7 +150,8 @@ static MAY_YIELD void reply_feed(struct request *r, const struct feed *f, const 
     jsonw_str(&w, "cursor", cursor_format(r->server, cursor, f->upto));
     jsonw_bool(&w, "resync", f->resync);
     jsonw_array(&w, "folders");
-    for (int i = 0; rows && i < pg_rows(rows); i++) {
+    int gap = rows && fault_hit(r->server, FAULT_FEED_GAP);
+    for (int i = gap; rows && i < pg_rows(rows); i++) {
         const char *id = pg_str(rows, i, 3);
         if (!pg_is_null(rows, i, 3))
             jsonw_str(&w, NULL, *id ? id : NULL); /* null is the account's top level */

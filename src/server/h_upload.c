@@ -191,7 +191,8 @@ static MAY_YIELD void commit(struct incoming *in)
         meta_reply_refusal(r, no->refused, no->detail);
     } else {
         reply_file(r, &res.rows[0].file);
-        content_delete(r->server, res.rows[0].keys, res.rows[0].n_keys);
+        if (!fault_hit(r->server, FAULT_ORPHAN_OBJECT))
+            content_delete(r->server, res.rows[0].keys, res.rows[0].n_keys);
     }
 }
 

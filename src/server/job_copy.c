@@ -54,7 +54,7 @@ static void copy_one(void *arg)
     struct blob *blob = NULL;
     struct errinfo ei = {0};
     c->err = content_blob(s, &blob, &ei);
-    if (c->err == ERR_OK)
+    if (c->err == ERR_OK && !fault_hit(s, FAULT_COPY_PARTIAL))
         c->err = content_store_err(blob_copy(blob, c->from, c->to, &ei), &ei);
     if (c->err == ERR_NOTFOUND)
         c->err = copy_refreshed(c, blob, &ei);

@@ -63,6 +63,8 @@ void jobs_queue(struct request *r, enum job_kind kind, const char *const *ids, s
     struct meta_slot *slot = meta_slot_take(r->server, r->login.account_id);
     if (e == ERR_OK)
         e = pg_run(r->server->pg, sql, 5, params, &res, &ei);
+    if (e == ERR_OK && kind == JOB_COPY && fault_hit(r->server, FAULT_DUPLICATE_ON_RETRY))
+        e = pg_run(r->server->pg, sql, 5, params, NULL, &ei);
     meta_slot_give(r->server, slot);
     buf_done(&array);
     if (e != ERR_OK) {

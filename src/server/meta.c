@@ -149,13 +149,29 @@ static void publish_rows(struct server *s, const char *account_id, const struct 
     buf_done(&data);
 }
 
+/* FAULT_LOST_UPLOAD: the answer is made, the transaction is not kept. */
+static MAY_YIELD enum err write_undone(struct server *s, const char *sql, int n, const char *const *params,
+                                       struct pg_result **res, struct errinfo *ei)
+{
+    struct pg *pg = NULL;
+    enum err err = pg_take(s->pg, &pg, ei);
+    if (!err)
+        err = pg_script(pg, "BEGIN", ei);
+    if (!err)
+        err = pg_query(pg, sql, n, params, res, ei);
+    if (pg)
+        pg_give(&pg); /* rolls back */
+    return err;
+}
+
 enum err meta_write(struct server *s, const char *account_id, const char *sql, int n, const char *const *params,
                     struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
     struct pg_result *res = NULL;
     struct meta_slot *slot = meta_slot_take(s, account_id);
-    enum err err = pg_run(s->pg, sql, n, params, &res, ei);
-    if (!err)
+    bool undone = s->faults.set && strstr(sql, "drive_upload_commit") && fault_hit(s, FAULT_LOST_UPLOAD);
+    enum err err = undone ? write_undone(s, sql, n, params, &res, ei) : pg_run(s->pg, sql, n, params, &res, ei);
+    if (!err && !undone)
         publish_rows(s, account_id, res);
     meta_slot_give(s, slot);
     if (err == ERR_DB_GONE)

@@ -172,6 +172,10 @@ static MAY_YIELD void reply_whole(struct request *r, int status, const char *typ
     struct exchange *x = r->conn->x;
     if (!begin(r, status, type, (int64_t)body.n))
         return;
+    if (status == 413 && fault_hit(r->server, FAULT_DROPPED_413)) {
+        x->ended = x->cut = true;
+        return;
+    }
     union {
         const char *in;
         void *out;

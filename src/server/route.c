@@ -2,6 +2,8 @@
 #include "server/route.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/coro.h"
+#include "server/conn.h"
 #include "server/server.h"
 #include <string.h>
 
@@ -72,6 +74,14 @@ static MAY_YIELD void reply_no_route(struct request *r, bool path_known, const s
     buf_done(&shown);
 }
 
+/* FAULT_HANG: until the client leaves. */
+static MAY_YIELD void hang(struct request *r)
+{
+    while (!r->conn->hung_up && !r->server->stopping)
+        coro_sleep_until(r->server->loop, mono_add(mono_now(), 100 * US_PER_MS));
+    r->conn->x->begun = r->conn->x->ended = r->conn->x->cut = true;
+}
+
 void route_dispatch(struct request *r)
 {
     struct buf allow = BUF_INIT(256);
@@ -84,7 +94,11 @@ void route_dispatch(struct request *r)
         reply_no_route(r, path_known, &allow);
     else if (!req_query_valid(r)) /* a parameter that is passed over in silence asks for something else */
         reply_message(r, 400, "BAD_REQUEST", "The query is not percent-encoded UTF-8");
-    else if (gate_pass(r))
-        r->route->handler(r);
+    else if (gate_pass(r)) {
+        if (fault_hit(r->server, FAULT_HANG))
+            hang(r);
+        else
+            r->route->handler(r);
+    }
     buf_done(&allow);
 }

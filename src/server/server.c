@@ -59,7 +59,10 @@ enum err server_new(struct server **out, struct loop *l, const struct server_con
     s->conf = conf;
     s->started = mono_now();
     plan_descriptors(conf, &pool, &threads, &s->store_threads, &s->max_conns);
-    enum err err = pg_pool_new(&s->pg, l, conf->database_url, pool, ei);
+    s->faults = conf->faults;
+    char *faulty_url = faults_database_url(&s->faults, conf->database_url);
+    enum err err = pg_pool_new(&s->pg, l, faulty_url ? faulty_url : conf->database_url, pool, ei);
+    mem_free(faulty_url);
     if (!err)
         err = kv_new(&s->kv, l, conf->redis_url, ei);
     if (!err)
@@ -119,6 +122,7 @@ void server_free(struct server **sp)
     struct server *s = *sp;
     if (!s)
         return;
+    faults_sum_up(&s->faults);
     listener_free(&s->listener);
     if (s->work)
         work_free(&s->work);

@@ -5,6 +5,7 @@
  * Layer 3. */
 #include "base/clock.h"
 #include "base/err.h"
+#include "server/faults.h"
 #include "server/metrics.h"
 
 struct loop;
@@ -37,6 +38,8 @@ struct server_conf { /* from the environment, then the working folder's .env; op
     int64_t lock_min_us; /* shortest lease of an edit lock that may be asked for */
     int64_t bcrypt_cost;
     bool desktop_only, insecure_cookies;
+    struct opt_list fault_args; /* --fault, as given */
+    struct faults faults;
     char *owned[16]; /* strings that conf.c read */
 };
 
@@ -58,6 +61,7 @@ struct server {
     struct presence *presence;
     struct sweeper *sweeper;
     struct metrics metrics;
+    struct faults faults; /* planted: none but for judging the judge */
     struct mono started;
     char epoch[32]; /* of this database: the first half of a cursor */
     size_t max_conns, parts_started;

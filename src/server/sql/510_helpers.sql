@@ -131,6 +131,8 @@ BEGIN
     IF p_reservation IS NOT NULL THEN
         DELETE FROM storage_reservations WHERE id = p_reservation AND user_id = p_account RETURNING bytes INTO v_reserved;
     END IF;
+    IF drive_fault('slow_commit') THEN PERFORM pg_sleep(1); END IF;
+    IF p_bytes <> 0 AND drive_fault('storage_drift') THEN p_bytes := 0; END IF;
     UPDATE users SET change_seq = change_seq + p_changes, storage_used = storage_used + p_bytes,
                      storage_reserved = storage_reserved - coalesce(v_reserved, 0)
     WHERE id = p_account RETURNING change_seq - p_changes INTO v_seq;
@@ -141,7 +143,7 @@ END $$;
 CREATE FUNCTION drive_over_quota(u users, p_bytes bigint, p_reservation text DEFAULT NULL) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE v_free bigint; v_own bigint := 0;
 BEGIN
-    IF u.storage_limit IS NULL OR p_bytes <= 0 THEN RETURN NULL; END IF;
+    IF u.storage_limit IS NULL OR p_bytes <= 0 OR drive_fault('quota_overrun') THEN RETURN NULL; END IF;
     IF p_reservation IS NOT NULL THEN
         SELECT bytes INTO v_own FROM storage_reservations WHERE id = p_reservation AND user_id = u.id;
     END IF;
@@ -168,7 +170,7 @@ END $$;
 
 CREATE FUNCTION drive_add_totals(p_chain text[], p_bytes bigint, p_files bigint, p_folders bigint) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    IF cardinality(p_chain) = 0 THEN RETURN; END IF;
+    IF cardinality(p_chain) = 0 OR drive_fault('aggregate_drift') THEN RETURN; END IF;
     UPDATE files SET aggregate_size = aggregate_size + p_bytes, aggregate_file_count = aggregate_file_count + p_files,
                      aggregate_folder_count = aggregate_folder_count + p_folders
     WHERE id = ANY (p_chain);

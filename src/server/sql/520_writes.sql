@@ -126,11 +126,11 @@ BEGIN
     IF f.id IS NULL OR f.deleted_at IS NOT NULL THEN RETURN drive_refusal('NOT_FOUND'); END IF;
     IF f.type <> 'file' THEN RETURN drive_refusal('NOT_A_FILE'); END IF;
     SELECT * INTO l FROM locks WHERE file_id = f.id AND expires_at > clock_timestamp();
-    IF FOUND AND (l.session_id IS DISTINCT FROM p_session OR l.lock_id <> p_lock) THEN
+    IF FOUND AND (l.session_id IS DISTINCT FROM p_session OR l.lock_id <> p_lock) AND NOT drive_fault('lock_ignored') THEN
         RETURN drive_refusal('LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
                                                           'expiresAt', drive_iso(l.expires_at)));
     END IF;
-    IF p_if_match IS NOT NULL AND NOT f.version::text = ANY (p_if_match) THEN
+    IF p_if_match IS NOT NULL AND NOT f.version::text = ANY (p_if_match) AND NOT drive_fault('lost_update') THEN
         RETURN drive_refusal('VERSION_CONFLICT', jsonb_build_object('currentVersion', f.version::text));
     END IF;
     RETURN r;

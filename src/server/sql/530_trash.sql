@@ -32,7 +32,7 @@ BEGIN
         ELSE
             SELECT array_agg(id), array_agg(id) FILTER (WHERE type = 'folder') INTO v_all, v_folders FROM drive_subtree(ARRAY[v_id], true);
         END IF;
-        UPDATE files SET deleted_at = v_now, trash_root = v_id WHERE id = ANY (v_all);
+        UPDATE files SET deleted_at = v_now, trash_root = v_id WHERE id = ANY (v_all) AND NOT drive_fault('trash_leak');
         f.deleted_at := v_now;
         v_n := v_n + 1;
         RETURN NEXT drive_record(f, v_seq + v_n, 'file.deleted', 'file.delete', p_actor, ARRAY[coalesce(f.parent_id, '')] || v_folders,

@@ -62,9 +62,14 @@ BEGIN
     SELECT * INTO f FROM files WHERE id = p_file FOR NO KEY UPDATE;
     IF f.id IS NULL OR f.user_id <> p_account OR f.deleted_at IS NOT NULL THEN r := drive_refusal('NOT_FOUND'); ELSIF f.type <> 'file' THEN r := drive_refusal('NOT_A_FILE'); END IF;
     IF r.refused IS NOT NULL THEN RETURN QUERY SELECT r.refused, r.detail, NULL::text, NULL::bigint, NULL::bigint; RETURN; END IF;
+    IF drive_fault('deadlock') THEN
+        PERFORM FROM files WHERE id = ANY (drive_chain(f.parent_id)) FOR NO KEY UPDATE;
+        PERFORM pg_sleep(0.05), drive_account(p_account);
+    END IF;
     v_now := clock_timestamp();
     SELECT * INTO l FROM locks WHERE file_id = p_file AND expires_at > v_now;
-    IF FOUND AND (l.session_id <> p_session OR l.lock_id IS DISTINCT FROM p_lock) THEN
+    IF FOUND AND drive_fault('double_lock') THEN l := NULL; END IF;
+    IF l.lock_id IS NOT NULL AND (l.session_id <> p_session OR l.lock_id IS DISTINCT FROM p_lock) THEN
         RETURN QUERY SELECT 'LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
                                                          'expiresAt', drive_iso(l.expires_at))::text,
                             NULL::text, NULL::bigint, NULL::bigint;
