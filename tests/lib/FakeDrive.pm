@@ -220,7 +220,7 @@ sub accept_all {
     while (my $s = $self->{listen}->accept) {
         $s->blocking(0);
         setsockopt $s, IPPROTO_TCP, TCP_NODELAY, 1;
-        $self->{conns}{ fileno $s } = { s => $s, fd => fileno $s, in => '', out => '', since => time };
+        $self->{conns}{ fileno $s } = { s => $s, fd => fileno $s, peer => $s->peerhost, in => '', out => '', since => time };
         my $n = keys %{ $self->{conns} };
         $self->{seen}{connections}++;
         $self->{seen}{connections_max} = $n if $n > ($self->{seen}{connections_max} // 0);
