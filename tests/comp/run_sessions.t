@@ -49,4 +49,19 @@ use Runs;
     like $h->{out}, qr/^set-up: 3 logins of 1 account /m, 'and the search ends';
 }
 
+# ---- --spread-addresses: each app has an address of its own, stream and requests alike
+{
+    my $d = FakeDrive->new(sub_users => 2, folders => 2);
+    my $h = run_sim($d, qw(6 2 30 1 --spread-addresses));
+    is $h->{status}, 0, 'addresses of 127.0.0.0/8' or diag $h->{out}, $h->{err};
+    my (%streams, %beats);
+    for (@{ $d->log }) {
+        $streams{ $_->{peer} }++ if $_->{path} =~ m{/events};
+        $beats{ $_->{peer} }++ if $_->{path} =~ /heartbeat/;
+    }
+    is scalar(keys %streams), 6, 'six apps, six addresses';
+    is_deeply \%beats, \%streams, 'the same for all that an app does';
+    ok !(grep { !/^127\.1\.1\.\d+$/ } keys %streams), 'none of them the usual one';
+}
+
 done_testing;

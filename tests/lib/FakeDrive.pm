@@ -330,7 +330,7 @@ sub request {
     my $token = ($q->{h}{authorization} // '') =~ /(\S+)$/ ? $1 : ($q->{h}{cookie} // '') =~ /\btoken=([^;\s]+)/ ? $1 : '';
     $q->{session} = $self->{tokens}{$token};
     $q->{login} = $q->{session} && $q->{session}{login};
-    $q->{log} = { t => $q->{t}, method => $q->{method}, path => $q->{path}, login => $q->{login} && $q->{login}{email}, bytes => length $q->{body},
+    $q->{log} = { t => $q->{t}, method => $q->{method}, path => $q->{path}, login => $q->{login} && $q->{login}{email}, bytes => length $q->{body}, peer => $q->{c}{peer},
         (defined $q->{h}{expect} ? (expect => $q->{h}{expect}) : ()) };
     push @{ $self->{log} }, $q->{log};
     for my $r (@{ $self->{rules} }) {
