@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/embed.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "drive/stack_impl.h"
 #include "net/work.h"
 #include "store/blob.h"
@@ -16,12 +17,19 @@
 
 #define NPM_LIMIT_US (300 * US_PER_S)
 
+/* NULL for users who have none to write to: those of cron, or of a container. */
+static const char *home_folder(void)
+{
+    const char *home = getenv("HOME");
+    return home && home[0] == '/' && access(home, W_OK) == 0 ? home : NULL;
+}
+
 static const char *cache_root(struct arena *mem)
 {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = home_folder();
     if (xdg && xdg[0] == '/')
         return arena_printf(mem, "%s/drivesim", xdg);
-    if (home && home[0] == '/' && access(home, W_OK) == 0)
+    if (home)
         return arena_printf(mem, "%s/.cache/drivesim", home);
     return arena_printf(mem, "/tmp/drivesim-cache-%u", (unsigned)geteuid());
 }
@@ -82,8 +90,10 @@ static enum err write_files(struct arena *mem, const char *folder, struct errinf
  * that install at once do not meet. */
 MAY_YIELD static enum err install(struct part *p, struct arena *mem, const char *folder, struct errinfo *ei)
 {
-    const char *argv[] = {"npm",        "ci",        "--omit=dev", "--ignore-scripts", "--prefer-offline",
-                          "--no-audit", "--no-fund", NULL};
+    const char *argv[] = {"npm",       "ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit",
+                          "--no-fund", NULL, NULL};
+    if (!home_folder()) /* where npm would keep what it downloads, and cannot go on without */
+        argv[ARRAY_LEN(argv) - 2] = arena_printf(mem, "--cache=%s/npm", cache_root(mem));
     char *fresh = arena_printf(mem, "%s.XXXXXX", folder);
     enum err err = make_folders(mem, cache_root(mem), ei);
     if (err)

@@ -182,6 +182,11 @@ subtest 'a part that does not come up' => sub {
     like $r->{err}, qr/^  npm ERR! no network$/m, 'shows what npm said';
     like $r->{err}, qr/^sim stack: store: npm failed with status 1$/m, 'names the part';
     no_trace($dir, 'after a failed installation');
+
+    ($key, $opt) = fake('npm', "echo \"\$@\" >&2; exit 1\n");
+    my $cache = folder();
+    $r = stack($dir, 'up', { env => { %$opt, XDG_CACHE_HOME => $cache, HOME => '/nonexistent' } });
+    like $r->{err}, qr{--cache=\Q$cache\E/drivesim/npm$}m, 'without a home to write to npm keeps its downloads beside the package';
 };
 
 subtest 'interrupted' => sub {
