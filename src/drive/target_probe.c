@@ -145,6 +145,20 @@ static enum err judge_health(const struct probe *p, struct errinfo *ei)
     return ERR_OK;
 }
 
+/* The right kind, perhaps, but a part of it is away: what it says itself tells which. */
+static enum err not_ready(const struct probe *p, const char *path, const struct http_resp *resp, struct errinfo *ei)
+{
+    struct buf shown = BUF_INIT(1024);
+    struct json *j = NULL;
+    bool said = json_parse(buf_cstr(&resp->body), resp->body.len, &j, NULL) == ERR_OK &&
+                str_escape(&shown, sv_of(json_str(json_get(j, "message"))), 200) == ERR_OK && shown.len > 0;
+    enum err err = err_set(ei, ERR_ENV, "the server at %s is not ready: GET %s gave %d%s%s", p->t->url, path,
+                           resp->status, said ? ": " : "", said ? buf_cstr(&shown) : "");
+    json_free(&j);
+    buf_done(&shown);
+    return err;
+}
+
 static MAY_YIELD enum err probe_api(const struct probe *p, struct errinfo *ei)
 {
     struct http_resp resp;
@@ -157,6 +171,8 @@ static MAY_YIELD enum err probe_api(const struct probe *p, struct errinfo *ei)
         err = redirected(p, "/api/signup-status", &resp, ei);
     else if (resp.status == 429) /* the budget of this address is spent: it is the right kind all the same */
         err = ERR_OK;
+    else if (resp.status >= 500)
+        err = not_ready(p, "/api/signup-status", &resp, ei);
     else if (resp.status != 200 || json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) ||
              !json_get(j, "signupEnabled"))
         err = err_set(ei, ERR_ENV,

@@ -60,6 +60,16 @@ violated_only('an object deleted', ['objects'], qr/\b\Q$file\E\b/, qr/missing/);
 spew($object, $bytes);
 is judge()->{status}, 0, 'the object put back: exit status 0';
 
+# A copy that is still running holds a reservation; only one that stays is wrong.
+my $reserve = "WITH r AS (INSERT INTO storage_reservations (id, user_id, bytes, purpose, expires_at) SELECT 'r1', id, 5, 'copy', now() + interval '1 hour' FROM users WHERE email = 'owner\@load.test' RETURNING user_id) UPDATE users SET storage_reserved = 5 FROM r WHERE id = r.user_id";
+my $release = "DELETE FROM storage_reservations; UPDATE users SET storage_reserved = 0";
+$stack->sql($reserve);
+violated_only('a reservation that stays', ['storage'], qr/5 bytes are still reserved/);
+my $h = $stack->start([qw(check --only storage)]);
+select undef, undef, undef, 1.5;
+$stack->sql($release);
+is Sim::sim_finish($h, 30)->{status}, 0, 'a reservation that ends meanwhile is none of a server at rest';
+
 # A row lost by hand leaves its object, its ancestors' totals and the storage use behind.
 my ($row, $path) = split /\|/, $stack->sql("SELECT id, path FROM files WHERE type = 'file' AND parent_id IS NOT NULL AND id <> '$file' ORDER BY id LIMIT 1");
 $stack->sql("CREATE TABLE kept AS SELECT * FROM files WHERE id = '$row'");

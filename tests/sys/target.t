@@ -75,6 +75,10 @@ is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 refused('too few logins', 3, qr/sub-users/, [qw(run 100 2 6 2)], env => $stack->env);
 refused('more requests than the budgets allow', 3, qr/sub-users/, [qw(run 20 5 20 900)], env => $stack->env);
 
+$stack->stack('kill', 'postgres');
+refused('a server whose database is away', 3, qr/is not ready: GET .* gave 503: The database cannot be reached/, [qw(run 2 2 6 2)], env => $stack->env);
+$stack->stack('start', 'postgres');
+
 # The same server behind a prefix (a proxy strips it), with and without the trailing slash.
 SKIP: {
     my $nginx = -x '/usr/sbin/nginx' ? '/usr/sbin/nginx' : undef;
