@@ -1,11 +1,8 @@
 /* `sim bigfiles`: many large uploads at once, then all of them downloaded, the server's memory watched. */
-#include "base/mem.h"
 #include "drive/cmd.h"
 #include "sim/bigfiles.h"
-#include "sim/logins.h"
-#include "sim/plan.h"
+#include "sim/solo.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define MIB (INT64_C(1) << 20)
@@ -31,24 +28,9 @@ static const struct opt opts[] = {
 };
 static const struct bigfiles_options defaults = {.timeout_us = 300 * US_PER_S};
 
-static void on_interrupt(void *arg)
+static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei)
 {
-    struct worker *w = arg;
-    worker_set_phase(w, *w->ctx->interrupts < 2 ? PHASE_DRAIN : PHASE_CUT);
-    meter_next_interval(&w->meter);
-}
-
-static void describe_generator(struct worker *w)
-{
-    w->ctx->result->generator = (struct generator_summary){.known = true,
-                                                           .cpu_us = clock_process_cpu_us(),
-                                                           .lag_p99_us = hist_percentile(loop_lag(w->loop), 99),
-                                                           .peak_rss_bytes = server_watch_own_peak()};
-}
-
-static MAY_YIELD enum err carry_out(struct worker *w, const struct bigfiles_options *o, struct server_watch *watch,
-                                    struct errinfo *ei)
-{
+    const struct bigfiles_options *o = arg;
     const struct cmd_ctx *ctx = w->ctx;
     const struct bigfiles_conf conf = {.count = (unsigned)o->count,
                                        .bytes = (uint64_t)(o->mib * (double)MIB),
@@ -58,13 +40,7 @@ static MAY_YIELD enum err carry_out(struct worker *w, const struct bigfiles_opti
                                        .download = OP_DOWNLOAD,
                                        .out = ctx->common->quiet ? NULL : ctx->out,
                                        .tty = ctx->tty};
-    enum err e = plan_open_files((unsigned)o->count, (unsigned)o->count, NULL, ei);
-    if (e == ERR_OK)
-        e = logins_discover(w, ei);
-    if (e != ERR_OK)
-        return e;
-    logins_keep(w);
-    e = bigfiles_run(w, watch, &conf, ei);
+    enum err e = bigfiles_run(w, watch, &conf, ei);
     if (conf.out && server_watch_source(watch)[0])
         fprintf(conf.out, "bigfiles: the server's memory was read from %s\n", server_watch_source(watch));
     return e;
@@ -73,24 +49,9 @@ static MAY_YIELD enum err carry_out(struct worker *w, const struct bigfiles_opti
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct bigfiles_options *o = arg;
-    struct worker *w = mem_zalloc(sizeof(*w));
-    struct server_watch *watch = NULL;
-    const struct worker_conf wc = {
-        .apps = (unsigned)o->count, .timeout_us = o->timeout_us, .seed = (uint64_t)ctx->common->seed};
-    worker_init(w, ctx, &wc);
-    ctx->on_interrupt_arg = w;
-    ctx->on_interrupt = on_interrupt;
-    enum err e = server_watch_new(&watch, ctx, o->server_pid, ei);
-    if (e == ERR_OK)
-        e = carry_out(w, o, watch, ei);
-    worker_finish(w);
-    ctx->on_interrupt = NULL;
-    meter_next_interval(&w->meter);
-    server_watch_free(&watch);
-    describe_generator(w);
-    worker_done(w);
-    mem_free(w);
-    return e;
+    const struct solo s = {
+        .apps = (unsigned)o->count, .timeout_us = o->timeout_us, .server_pid = o->server_pid, .body = body, .arg = o};
+    return solo_run(&s, ctx, ei);
 }
 
 const struct command cmd_bigfiles = {

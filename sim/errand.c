@@ -6,6 +6,7 @@
 #define POLL_FIRST_US (20 * US_PER_MS)
 #define POLL_MOST_US  (500 * US_PER_MS)
 #define AGAIN_US      (500 * US_PER_MS)
+#define REMOVE_US     (600 * US_PER_S)
 
 bool errand_transient(const struct api_result *r)
 {
@@ -68,7 +69,7 @@ typedef enum err (*removal)(struct api *a, const char *const *ids, size_t n, str
 
 static MAY_YIELD bool wait_for_removal(struct app *a, struct api_job *job, enum cause cause, char *why, size_t why_n)
 {
-    struct errand e = {.app = a, .cause = cause};
+    struct errand e = {.app = a, .cause = cause, .limit_us = REMOVE_US};
     struct arena *mem = arena_new(16 << 10);
     bool ok = errand_wait(&e, job, mem) == FATE_DONE;
     snprintf(why, why_n, "%s", e.why);

@@ -26,6 +26,7 @@
     X(seed) \
     X(run) \
     X(bigfiles) \
+    X(bulk) \
     X(refusals) \
     X(check) \
     X(serve) \

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "server/route.h"
 #include "server/server.h"
+#include "store/blob.h"
 #include "store/kv.h"
 #include "store/pg.h"
 #include <inttypes.h>
@@ -100,6 +101,21 @@ static int64_t value_redis_up(const struct server *s)
     return s->kv && kv_up(s->kv);
 }
 
+static int64_t value_deleted(const struct server *s)
+{
+    return s->blob ? (int64_t)blob_deletes(s->blob).keys : 0;
+}
+
+static int64_t value_delete_requests(const struct server *s)
+{
+    return s->blob ? (int64_t)blob_deletes(s->blob).requests : 0;
+}
+
+static int64_t value_multi_delete(const struct server *s)
+{
+    return s->blob ? blob_deletes(s->blob).multi : -1;
+}
+
 static int64_t value_lag(const struct server *s)
 {
     int64_t p99 = hist_percentile(loop_lag(s->loop), 99);
@@ -128,6 +144,10 @@ static const struct metric metrics[] = {
     {"drive_postgres_connections", "gauge", "Database connections open now.", value_pg_open},
     {"drive_postgres_waiting", "gauge", "Requests waiting for a database connection.", value_pg_waiting},
     {"drive_redis_up", "gauge", "1 while Redis is connected.", value_redis_up},
+    {"drive_store_deleted_objects_total", "counter", "Objects deleted from the store.", value_deleted},
+    {"drive_store_delete_requests_total", "counter", "Requests that it took.", value_delete_requests},
+    {"drive_store_multi_delete", "gauge", "1: the store deletes in batches, 0: one by one, -1: not known yet.",
+     value_multi_delete},
     {"drive_loop_lag_p99_microseconds", "gauge", "How late timers fire, 99th percentile since the start.", value_lag},
 };
 

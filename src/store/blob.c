@@ -384,6 +384,8 @@ enum err blob_delete(struct blob *b, const char *key, struct errinfo *ei)
 {
     struct job j = {.b = b, .key = key, .start = start_delete};
     enum err err = perform(&j, ei);
+    b->delete_requests++;
+    b->deleted += err == ERR_OK || err == ERR_NOTFOUND;
     return err == ERR_NOTFOUND ? ERR_OK : err;
 }
 

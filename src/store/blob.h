@@ -44,6 +44,11 @@ MAY_YIELD enum err blob_delete(struct blob *b, const char *key, struct errinfo *
 MAY_YIELD enum err blob_delete_many(struct blob *b, const char *const *keys, size_t n, size_t *failed,
                                     struct errinfo *ei) WARN_UNUSED;
 bool blob_has_multi_delete(const struct blob *b); /* known after the first blob_delete_many */
+struct blob_deletes {
+    uint64_t keys, requests; /* keys: deleted, absent ones too */
+    int multi;               /* 1: in batches, 0: one by one, -1: not known yet */
+};
+struct blob_deletes blob_deletes(const struct blob *b); /* since blob_new */
 /* All keys below prefix, page by page in key order, bounded memory. fn may yield; false stops. */
 MAY_YIELD enum err blob_list(struct blob *b, const char *prefix,
                              bool (*fn)(void *arg, const char *key, const struct blob_info *info), void *arg,

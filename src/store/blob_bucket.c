@@ -332,12 +332,15 @@ MAY_YIELD static enum err delete_batch(struct blob *b, const char *const *keys, 
                      .body = {buf_cstr(&body), body.len},
                      .timeout_us = DELETE_TIMEOUT_US,
                      .no_retry = b->multi != MULTI_YES};
+    size_t failed_before = *failed;
     err = call(b, &c, &resp, ei);
+    b->delete_requests++;
     if (err) {
         *failed += n;
     } else if (resp.status == 200) {
         b->multi = MULTI_YES;
         err = batch_verdict(b, &resp, failed, ei);
+        b->deleted += n - (*failed - failed_before < n ? *failed - failed_before : n);
     } else if (means_unsupported(&resp)) {
         LOGI("blob", "the store does not take multi-delete (HTTP %d): deleting one by one", resp.status);
         b->multi = MULTI_NO;
@@ -368,6 +371,12 @@ enum err blob_delete_many(struct blob *b, const char *const *keys, size_t n, siz
         }
     }
     return first;
+}
+
+struct blob_deletes blob_deletes(const struct blob *b)
+{
+    return (struct blob_deletes){b->deleted, b->delete_requests,
+                                 b->multi == MULTI_UNKNOWN ? -1 : b->multi == MULTI_YES};
 }
 
 bool blob_has_multi_delete(const struct blob *b)

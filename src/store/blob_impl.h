@@ -18,9 +18,10 @@ struct blob {
     char *host_line; /* what the Host header of a bucket call says: with the bucket's name before it in virtual-host
                         style */
     enum multi_delete multi;
-    pthread_mutex_t lock; /* of what follows: worker threads share it */
-    bool proven;          /* the last call got an answer */
-    bool silent;          /* the last call did not: one at a time tries, not before quiet_until */
+    uint64_t deleted, delete_requests; /* keys, calls; of the loop's thread */
+    pthread_mutex_t lock;              /* of what follows: worker threads share it */
+    bool proven;                       /* the last call got an answer */
+    bool silent;                       /* the last call did not: one at a time tries, not before quiet_until */
     bool trying;
     struct mono quiet_until;
 };

@@ -92,7 +92,7 @@ BEGIN
                                  jsonb_build_object('sourceId', v_item.source_id), NULL, v_now);
     END LOOP;
     DELETE FROM copy_items WHERE job_id = p_job;
-    UPDATE jobs SET status = 'completed', finished_at = v_now,
+    UPDATE jobs SET status = 'completed', finished_at = clock_timestamp(),
                     result = jsonb_build_object('count', v_files + v_folders, 'ids', to_jsonb(v_ids)) WHERE id = p_job;
 END $$;
 

@@ -82,7 +82,7 @@ BEGIN
         UPDATE jobs SET keys = v_keys, total = greatest(cardinality(v_keys), 1), done = CASE WHEN cardinality(v_keys) = 0 THEN 1 ELSE 0 END,
                         result = jsonb_build_object('count', v_count, 'ids', to_jsonb(v_done)),
                         status = CASE WHEN cardinality(v_keys) = 0 THEN 'completed' ELSE 'active' END,
-                        finished_at = CASE WHEN cardinality(v_keys) = 0 THEN now() END
+                        finished_at = CASE WHEN cardinality(v_keys) = 0 THEN clock_timestamp() END
         WHERE id = p_job;
     END IF;
 END $$;

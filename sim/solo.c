@@ -1,0 +1,66 @@
+#include "sim/solo.h"
+#include "base/mem.h"
+#include "sim/logins.h"
+#include "sim/plan.h"
+
+#include <stdio.h>
+
+static void on_interrupt(void *arg)
+{
+    struct worker *w = arg;
+    worker_set_phase(w, *w->ctx->interrupts < 2 ? PHASE_DRAIN : PHASE_CUT);
+    meter_next_interval(&w->meter);
+}
+
+static void tell_outages(const struct worker *w)
+{
+    const struct meter *m = &w->meter;
+    double s = (double)meter_outage_us(m, mono_now()) / 1e6;
+    for (unsigned i = 0; i + m->down < m->n_outages && i < METER_OUTAGES; i++)
+        s += (double)m->outages[i].us / 1e6;
+    char line[120];
+    if (!m->n_outages)
+        return;
+    str_format(line, sizeof(line), "server unreachable %u time%s, %.1f s in all%s", m->n_outages,
+               m->n_outages == 1 ? "" : "s", s, m->down ? ", and still so in the end" : "");
+    fprintf(w->ctx->out, "%s\n", line);
+    result_figure(w->ctx->result, "outages", "count", (double)m->n_outages, 0);
+    result_figure(w->ctx->result, "outages", "seconds", s, 1);
+}
+
+static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct errinfo *ei)
+{
+    enum err e = plan_open_files(s->apps, s->apps, NULL, ei);
+    if (e == ERR_OK)
+        e = logins_discover(w, ei);
+    if (e == ERR_OK)
+        logins_keep(w);
+    return e;
+}
+
+enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    struct worker *w = mem_zalloc(sizeof(*w));
+    struct server_watch *watch = NULL;
+    const struct worker_conf wc = {.apps = s->apps, .timeout_us = s->timeout_us, .seed = (uint64_t)ctx->common->seed};
+    worker_init(w, ctx, &wc);
+    ctx->on_interrupt_arg = w;
+    ctx->on_interrupt = on_interrupt;
+    enum err e = server_watch_new(&watch, ctx, s->server_pid, ei);
+    if (e == ERR_OK)
+        e = sign_in(w, s, ei);
+    if (e == ERR_OK)
+        e = s->body(w, watch, s->arg, ei);
+    worker_finish(w);
+    ctx->on_interrupt = NULL;
+    tell_outages(w);
+    meter_next_interval(&w->meter);
+    server_watch_free(&watch);
+    ctx->result->generator = (struct generator_summary){.known = true,
+                                                        .cpu_us = clock_process_cpu_us(),
+                                                        .lag_p99_us = hist_percentile(loop_lag(w->loop), 99),
+                                                        .peak_rss_bytes = server_watch_own_peak()};
+    worker_done(w);
+    mem_free(w);
+    return e;
+}

@@ -1,0 +1,16 @@
+#ifndef SIM_SOLO_H
+#define SIM_SOLO_H
+/* A scenario that has the server for itself: logins signed in and kept, the server's memory watched, one Ctrl-C drains
+ * and the second cuts, the command's result complete in the end. Layer 3. */
+#include "sim/server_watch.h"
+#include "sim/worker.h"
+
+struct solo {
+    unsigned apps;      /* how many connections' worth of logins and open files */
+    int64_t timeout_us; /* of a request */
+    int64_t server_pid; /* 0: found by itself */
+    MAY_YIELD enum err (*body)(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei);
+    const void *arg;
+};
+MAY_YIELD enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei) WARN_UNUSED;
+#endif

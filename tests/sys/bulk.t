@@ -1,0 +1,94 @@
+# The work of many items at once: copied, trashed, deleted for good, and exact afterwards; a step whose time is over is
+# looked for and not repeated; what dies in the middle is named, and after a restart all is exact.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Drive;
+use Sim;
+
+my $stack = Sim::Stack->new;
+my $r = $stack->sim([qw(seed 2 0.05)]);
+is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
+
+my $owner = Drive->enter($stack->env->{TMA_URL}, 'login', { email => 'owner@load.test', password => 'load-test-password' });
+my $state_sql = "SELECT u.storage_used || ' ' || u.storage_reserved || ' ' || (SELECT count(*) FROM files) || ' '"
+    . " || (SELECT count(*) FROM storage_reservations) FROM users u WHERE u.email = 'owner\@load.test'";
+my $before = $stack->sql($state_sql);
+sub report { return json_file("$stack->{dir}/bulk.json") }
+sub check_of { my ($j, $name) = @_; return (grep { $_->{name} eq $name } @{ $j->{checks} })[0] }
+sub copies_asked { return $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'copy'}) }
+sub copying { return wait_until(30, sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'copy' AND status = 'active'}) }) }
+sub part { my (@do) = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
+
+# ---- as it should be
+$r = $stack->sim([qw(bulk --json bulk.json)]);
+is $r->{status}, 0, 'exit status 0' or diag $r->{out}, $r->{err};
+my $j = report();
+my ($files, $folders) = @{ $j->{bulk} }{qw(files folders)};
+my $largest = $stack->sql('SELECT max(aggregate_file_count + aggregate_folder_count) FROM files WHERE parent_id IS NULL');
+is $files + $folders, $largest, 'the largest folder of the top level was taken';
+is $j->{operations}{$_}{ok}, 1, "$_ was done" for qw(copy trash purge);
+for my $step (qw(bulk_copy bulk_trash bulk_purge)) {
+    my $s = $j->{$step};
+    is $s->{items}, $files + $folders + 1, "$step: all items";
+    cmp_ok $s->{items_per_s}, '>', 0, "$step: items a second";
+    cmp_ok $s->{request_seconds} + $s->{queue_seconds} + $s->{work_seconds}, '<=', $s->{seconds} + 0.1, "$step: its parts are not more than the whole";
+}
+is $j->{bulk_purge}{store_deletes_in_batches}, 1, 'the store deletes in batches';
+is $j->{bulk_purge}{store_deleted_objects}, $files, 'one object a file';
+is $j->{bulk_purge}{store_delete_requests}, 1 + int(($files - 1) / 1000), 'up to 1,000 a request';
+like $r->{out}, qr/in batches of up to 1,000 keys/, 'and says so';
+is check_of($j, $_)->{status}, 'ok', "$_: exact" for qw(aggregates storage structure objects database server);
+is $stack->sql($state_sql), $before, 'everything is as before';
+
+# ---- a timeout below the copy's time, a folder of the source deleted meanwhile (the store stands still until then)
+my $asked = copies_asked();
+part(qw(pause store));
+my $h = $stack->start([qw(bulk --timeout 500ms --json bulk.json)]);
+copying();
+my $sub = $stack->sql('SELECT id FROM files WHERE type = \'folder\' AND parent_id = (SELECT id FROM files WHERE parent_id IS NULL AND type = \'folder\''
+    . ' ORDER BY aggregate_file_count + aggregate_folder_count DESC LIMIT 1) ORDER BY aggregate_file_count LIMIT 1');
+is $owner->post('/api/files/delete', { ids => [$sub] })->{status}, 200, 'a subfolder of the source goes to the trash';
+ok sim_read($h, 30, sub { $_[0]{out} =~ /timed out, outcome unknown.*nothing is sent again/ }), 'timed out, outcome unknown';
+part(qw(resume store));
+sim_finish($h, 60);
+is $h->{status}, 1, 'exit status 1' or diag $h->{out}, $h->{err};
+like $h->{out}, qr/copy: looked for .*: it was done/, 'it was looked for';
+is copies_asked(), $asked + 1, 'and asked for once';
+is report()->{operations}{copy}{outcomes}{unknown}, 1, 'counted as unknown';
+is check_of(report(), $_)->{status}, 'ok', "$_: exact" for qw(aggregates storage structure objects);
+is $owner->post('/api/files/trash/restore', { ids => [$sub] })->{status}, 200, 'the subfolder comes back';
+is $stack->sql($state_sql), $before, 'everything is as before';
+
+# ---- each part killed in the middle of the copy, and started again
+for my $victim (qw(server store postgres)) {
+    part(qw(pause store));
+    $h = $stack->start([qw(bulk --json bulk.json)]);
+    ok copying(), "$victim: the copy is under way";
+    part('kill', $victim);
+    sim_read($h, 1, sub { 0 });
+    part('start', $victim);
+    part(qw(resume store)) if $victim ne 'store';
+    sim_finish($h, 120);
+    ok $h->{status} eq '0' || $h->{status} eq '1', "$victim: it comes to its end" or diag $h->{status}, $h->{out}, $h->{err};
+    like $h->{out}, qr/^copy /m, "$victim: and to a report";
+    if ($victim ne 'store') {
+        is $h->{status}, 1, "$victim: not healthy";
+        like $h->{out}, $victim eq 'server' ? qr/server unreachable/ : qr/database/i, "$victim: says what was wrong";
+    }
+    $r = $stack->sim([qw(check --json check.json)]);
+    $j = json_file("$stack->{dir}/check.json");
+    is check_of($j, $_)->{status}, 'ok', "$victim: $_ exact afterwards" or diag explain check_of($j, $_) for qw(aggregates storage structure);
+    my $objects = check_of($j, 'objects');
+    is_deeply [grep { !/belongs to no file.*sweeper should remove it/ } @{ $objects->{detail} }], [], "$victim: objects exact, or the sweeper's";
+    is $stack->sql($state_sql), $before, "$victim: everything is as before";
+}
+
+# ---- nothing to copy, nobody there
+is $stack->sim([qw(bulk --timeout 0)])->{status}, 2, 'a timeout of nothing is a usage error';
+part(qw(stop server));
+$r = $stack->sim(['bulk']);
+is $r->{status}, 3, 'no server: exit status 3';
+
+done_testing;
