@@ -14,7 +14,7 @@
 
 enum seen { SEEN_DONE, SEEN_NOT, SEEN_IN_PART, SEEN_TWICE, SEEN_NOTHING };
 struct step {
-    const char *figures, *what; /* section of the JSON, words of the table */
+    const char *figures, *what, *doing; /* section of the JSON, words of the table, of the progress */
     enum drive_op op;
     MAY_YIELD void (*ask)(struct bulk *b, struct api_job *job, struct api_result *r);
     MAY_YIELD enum seen (*look)(struct bulk *b);                    /* is it done? */
@@ -186,7 +186,7 @@ static void on_progress(void *arg, const struct api_job *job)
     if (job->items_total <= 1)
         return;
     if (!p->bar)
-        p->bar = progress_new(p->b->conf->out, p->b->conf->tty, p->step->what, (uint64_t)job->items_total);
+        p->bar = progress_new(p->b->conf->out, p->b->conf->tty, p->step->doing, (uint64_t)job->items_total);
     progress_set(p->bar, (uint64_t)job->items_done, NULL);
 }
 
@@ -424,18 +424,21 @@ static MAY_YIELD void take_steps(struct bulk *b)
     struct step steps[] = {
         {.figures = "bulk_copy",
          .what = "copy",
+         .doing = "bulk: copied",
          .op = b->conf->copy,
          .ask = ask_copy,
          .look = look_copy,
          .verify = verify_copy},
         {.figures = "bulk_trash",
          .what = "trash",
+         .doing = "bulk: trashed",
          .op = b->conf->trash,
          .ask = ask_trash,
          .look = look_trash,
          .verify = verify_trash},
         {.figures = "bulk_purge",
          .what = "delete for good",
+         .doing = "bulk: deleted",
          .op = b->conf->purge,
          .ask = ask_purge,
          .look = look_purge,

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "drive/cmd.h"
 #include "sim/app.h"
+#include "sim/inject.h"
 #include "sim/logins.h"
 #include "sim/phase.h"
 #include "sim/plan.h"
@@ -21,6 +22,8 @@ struct run_conf {
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
     bool no_ledger, spread_addresses;
+    const char *bigfiles;
+    int64_t bulk_us, server_pid; /* bulk_us -1: none */
 };
 struct run {
     const struct run_conf *conf;
@@ -32,6 +35,8 @@ struct run {
     uint32_t *actions; /* of each app */
     uint64_t n_actions, fingerprint;
     double arrive_per_s;
+    struct inject inject;
+    struct server_watch *watch;
 };
 
 static const struct opt_pos pos[] = {
@@ -46,6 +51,12 @@ static const struct opt opts[] = {
      "weights of the actions, a line each: 'download 55'"},
     {"arrive", 0, "N", OPT_NUM, offsetof(struct run_conf, arrive_per_s), 0.001, 100000,
      "apps started a second, evenly spaced\n(default 25, or as many as are up within 20 s)"},
+    {"bigfiles", 0, "COUNTxMIB@SECOND", OPT_STR, offsetof(struct run_conf, bigfiles), 0, 0,
+     "so many big files up, then down, all at once,\nfrom this second of the window on: 10x300@60"},
+    {"bulk", 0, "SECOND", OPT_DURATION, offsetof(struct run_conf, bulk_us), 0, 1e13,
+     "the largest folder copied, trashed and deleted for\ngood, from this second on (also written --bulk@30)"},
+    {"server-pid", 0, "PID", OPT_INT, offsetof(struct run_conf, server_pid), 1, 1 << 30,
+     "the server's process, to watch its memory\n(default: the stack's own, else what /metrics says)"},
     {"grace", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, grace_us), 0, 3.6e9,
      "how long the end waits for what still runs\n(default 15 s)"},
     {"report-every", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, report_us), 1e5, 3.6e9,
@@ -65,7 +76,8 @@ static const struct opt opts[] = {
 static const struct run_conf defaults = {.grace_us = 15 * US_PER_S,
                                          .report_us = 15 * US_PER_S,
                                          .timeout_us = 60 * US_PER_S,
-                                         .stream_idle_us = 75 * US_PER_S};
+                                         .stream_idle_us = 75 * US_PER_S,
+                                         .bulk_us = -1};
 
 static void on_interrupt(void *arg)
 {
@@ -115,6 +127,8 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     str_format(line, sizeof(line), "arriving at %g apps/s (%.1f s), then the first full pass; the end waits at most %s",
                run->arrive_per_s, (double)c->apps / run->arrive_per_s, str_duration(s, sizeof(s), c->grace_us));
     fprintf(out, "      %s\n", line);
+    if (inject_text(&run->inject, line, sizeof(line))[0])
+        fprintf(out, "      in the middle: %s\n", line);
     if (run->dir.path[0])
         fprintf(out, "      run folder %s\n", run->dir.path);
     if (worker_fallbacks(w, line, sizeof(line))[0])
@@ -149,7 +163,7 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
     plan_estimate(&run->plan);
     enum err e = plan_check(&run->plan, ei);
     if (e == ERR_OK)
-        e = plan_open_files(run->plan.apps, w->n_logins, files_limit, ei);
+        e = plan_open_files(run->plan.apps + run->inject.count, w->n_logins, files_limit, ei);
     if (e != ERR_OK)
         return e;
     run->actions = mem_zalloc((size_t)c->apps * sizeof(*run->actions));
@@ -169,7 +183,12 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     uint64_t files_limit = 0;
     struct mono began = mono_now();
     unsigned logins_least = (unsigned)((c->apps + DRIVE_STREAMS_PER_LOGIN - 1) / DRIVE_STREAMS_PER_LOGIN);
-    enum err e = plan_open_files((unsigned)c->apps, logins_least, NULL, ei);
+    enum err e = inject_init(&run->inject, w, c->bigfiles, c->bulk_us, ei);
+    if (e == ERR_OK)
+        e = plan_open_files((unsigned)c->apps + run->inject.count, logins_least, NULL, ei);
+    if (e == ERR_OK)
+        e = server_watch_new(&run->watch, run->ctx, c->server_pid, ei);
+    run->inject.watch = run->watch;
     if (e == ERR_OK && c->mix_file)
         e = mix_load(&w->mix, c->mix_file, ei);
     if (e == ERR_OK)
@@ -258,6 +277,7 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
 {
     struct phases c = {.w = &run->worker,
                        .report = &run->report,
+                       .inject = &run->inject,
                        .actions = run->actions,
                        .arrive_per_s = run->arrive_per_s,
                        .report_us = run->conf->report_us,
@@ -300,6 +320,8 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
         *ei = close_why;
     }
     ctx->on_interrupt = NULL;
+    server_watch_free(&run->watch);
+    ctx->result->generator.peak_rss_bytes = server_watch_own_peak();
     meter_next_interval(&w->meter); /* what a run that was refused has asked */
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_done(&w->apps[i]);
@@ -317,6 +339,7 @@ const struct command cmd_run = {
     .usage = "sim run APPS FOLDERS ACTIONS/MIN SECONDS [options]",
     .examples = "sim run 50 300 2 180\n"
                 "sim run 100 50 30 4min --fail-on 'save.p99<200ms' --json run.json\n"
+                "sim run 150 1000 2 180 --bigfiles 10x300@60 --bulk@30\n"
                 "sim run 2000 10 0.2 120 --arrive 100",
     .pos = pos,
     .opts = opts,

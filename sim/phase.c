@@ -86,6 +86,8 @@ static void begin_window(struct phases *c)
              w->listed, w->n_apps);
     report_interval(c->report, head);
     worker_set_phase(w, PHASE_MEASURE);
+    if (c->inject)
+        inject_begin(c->inject);
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_begin(&w->apps[i], c->actions[i]);
 }
@@ -111,6 +113,20 @@ static MAY_YIELD void measure(struct phases *c)
     c->window_requests = w->meter.total->requests + w->meter.interval.requests - requests_before;
 }
 
+/* Gigabytes under way have time limits of their own: the window is over, the run is not. */
+static MAY_YIELD void outlast_injected(struct phases *c)
+{
+    struct worker *w = c->w;
+    while (c->inject && c->inject->running > 0 && !stopping(c)) {
+        done_wait_until(w->loop, &w->wake, c->next_report);
+        if (!passed(c->next_report))
+            continue;
+        report_interval(c->report, "the window is over: waiting for the big files and the bulk copy");
+        while (passed(c->next_report))
+            c->next_report = mono_add(c->next_report, c->report_us);
+    }
+}
+
 /* ---- the end ---- */
 
 static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum phase but)
@@ -134,6 +150,8 @@ static MAY_YIELD void drain(struct phases *c)
 {
     struct worker *w = c->w;
     worker_set_phase(w, PHASE_DRAIN);
+    if (c->inject)
+        inject_stop(c->inject);
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_stop(&w->apps[i]);
     wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
@@ -159,8 +177,10 @@ void phases_run(struct phases *c)
         begin_window(c);
     if (c->begun)
         done_set(c->begun);
-    if (runs)
+    if (runs) {
         measure(c);
+        outlast_injected(c);
+    }
     c->interrupted = stopping(c);
     drain(c);
     str_duration(measured, sizeof(measured), c->measured_us);

@@ -70,13 +70,15 @@ static void on_sample(struct timer *t)
 
 /* ---- by its /metrics ---- */
 
-static MAY_YIELD void sample_metrics(struct server_watch *w)
+/* False: not offered, so that it makes no sense to ask again. */
+static MAY_YIELD bool sample_metrics(struct server_watch *w)
 {
     struct buf text;
     double rss, high;
     struct errinfo ei;
-    if (scrape(w->ctx->http, w->ctx->target->url, 5 * US_PER_S, &text, &ei) == ERR_OK &&
-        scrape_value(buf_cstr(&text), "process_resident_memory_bytes", &rss)) {
+    enum err e = scrape(w->ctx->http, w->ctx->target->url, 5 * US_PER_S, &text, &ei);
+    bool told = e == ERR_OK && scrape_value(buf_cstr(&text), "process_resident_memory_bytes", &rss);
+    if (told) {
         if (!scrape_value(buf_cstr(&text), "drive_peak_resident_memory_bytes", &high))
             high = rss;
         if ((int64_t)high < w->high) /* another process */
@@ -85,14 +87,15 @@ static MAY_YIELD void sample_metrics(struct server_watch *w)
         take(w, (int64_t)rss, (int64_t)high);
     }
     buf_done(&text);
+    return told || (e != ERR_OK && e != ERR_NOTFOUND);
 }
 
 static void ask_metrics(void *arg)
 {
     struct server_watch *w = arg;
-    do
-        sample_metrics(w);
-    while (!w->stopping && !done_wait_until(w->ctx->loop, &w->wake, mono_add(mono_now(), METRICS_US)));
+    while (sample_metrics(w) && !w->stopping &&
+           !done_wait_until(w->ctx->loop, &w->wake, mono_add(mono_now(), METRICS_US)))
+        ;
 }
 
 /* ---- life ---- */

@@ -246,8 +246,8 @@ static enum err take_value(struct parser *p, const struct opt *o, const struct s
 
 static enum err parse_long(struct parser *p, const char *text)
 {
-    const char *equals = strchr(text, '=');
-    struct sv name = {text, equals ? (size_t)(equals - text) : strlen(text)};
+    struct sv name = {text, strcspn(text, "=@")};
+    const char *equals = text[name.n] ? text + name.n : NULL;
     struct slot slot;
     const struct opt *o = find_opt(p, name, 0, &slot);
 

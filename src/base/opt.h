@@ -20,7 +20,7 @@ struct opt_list {
     size_t n;
 }; /* the array is owned by the list: opt_done frees it */
 struct opt {
-    const char *name; /* "json": given as --json FILE or --json=FILE */
+    const char *name; /* "json": given as --json FILE or --json=FILE; at a time: --bulk@30 */
     char letter;      /* 'n' for -n, or 0 */
     const char *arg;  /* "FILE"; NULL for a flag */
     enum opt_type type;

@@ -58,6 +58,18 @@ is $stack->sim([qw(bigfiles 2 0)])->{status}, 0, 'empty files too';
 is $stack->sim([qw(bigfiles 0 1)])->{status}, 2, 'no file at all is a usage error';
 is $stack->sim([qw(bigfiles 3)])->{status}, 2, 'so is a missing size';
 
+# ---- in the middle of a run, together with bulk; the run's end waits for them
+$r = $stack->sim([qw(run 3 5 20 4 --bigfiles 3x1@1 --bulk@3.5s --json big.json)]);
+is $r->{status}, 0, 'injected into a run' or diag $r->{out}, $r->{err};
+$j = report();
+is $j->{operations}{$_}{ok}, 3, "$_: counted apart" for qw(big_upload big_download);
+is $j->{operations}{$_}{ok}, 1, "$_: counted apart" for qw(bulk_copy bulk_trash bulk_purge);
+is_deeply violated($j), [], 'no check is violated';
+for my $bad (['--bigfiles', '3x1'], ['--bigfiles', '3x1@4'], ['--bigfiles', '0x1@1'], ['--bulk@4'], ['--bulk']) {
+    $r = $stack->sim([qw(run 3 5 20 4), @$bad]);
+    is $r->{status}, 2, "@$bad: a usage error";
+}
+
 # ---- interrupted: nothing left
 my $h = $stack->start([qw(bigfiles 4 200 --json big.json)]);
 ok sim_read($h, 60, sub { $_[0]{out} =~ /files of/ }), 'running';
