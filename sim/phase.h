@@ -8,7 +8,7 @@
 struct phases {
     struct worker *w;
     struct report *report;
-    struct inject *inject; /* NULL: nothing comes in between */
+    struct inject *inject;   /* NULL: nothing comes in between */
     const uint32_t *actions; /* of each app */
     double arrive_per_s;
     int64_t report_us, grace_us;
