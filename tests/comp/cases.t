@@ -277,9 +277,12 @@ subtest 'X03: the reader goes away' => sub {
     my $d = FakeDrive->new(sub_users => 2, folders => 6, files => 10);
     local $ENV{TMA_URL} = $d->url;
     my $sim = sim_path();
-    my $out = `cd $dir && bash -c 'set -o pipefail; $sim run 4 4 120 30 --report-every 1 2>err | head -1'`;
+    my $began = time;
+    my $out = `cd $dir && bash -c 'set -o pipefail; $sim run 4 4 120 60 --report-every 1 --json left.json 2>err | head -1'`;
     is $? >> 8, 141, 'status 141, as standard tools';
     like $out, qr/\Atarget: /, 'the first line came';
+    cmp_ok time - $began, '<', 30, 'half a minute of work was spared';
+    is json_file("$dir/left.json")->{exit}, 141, 'by its own will: the JSON tells it too';
     unlike slurp("$dir/err"), qr/pipe|signal|abort|sanitizer/i, 'no crash text';
     is $d->state->{locks}, 0, 'locks are let go';
 };
@@ -322,6 +325,7 @@ subtest 'X05: into a pipe: reports at once, no escape codes' => sub {
     my $d = FakeDrive->new(sub_users => 1, folders => 2);
     my $h = start_run($d, qw(2 2 60 60 --report-every 1 --no-ledger));
     ok in_window($h), 'the first report is there';
+    cmp_ok scalar(() = $h->{out} =~ /^interval /mg), '<=', 2, 'at once, not gathered with those behind it';
     ok sim_read($h, 10, sub { $_[0]{out} =~ /  2 s of 60 s/ }), 'and each further one, while it runs';
     kill INT => $h->{pid};
     done_run($h);
