@@ -113,8 +113,9 @@ unit: $(UNIT)
 # They wait more than they work.
 comp: $(OBJ)/sim.bin
 	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
+# Each test has a stack of its own; two at once leave no processor idle.
 sys: $(OBJ)/sim.bin $(OBJ)/tests/live_store
-	@$(PROVE) $(sort $(wildcard tests/sys/*.t))
+	@$(PROVE) -j2 $(sort $(wildcard tests/sys/*.t))
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
