@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define READY_LIMIT_US (120 * US_PER_S)
+#define HUNG_AFTER_US  (20 * US_PER_S)
 #define PORT_LIMIT_US  (15 * US_PER_S)
 #define LOOK_EVERY_US  (20 * US_PER_MS)
 #define KILL_WAIT_US   (10 * US_PER_S)
@@ -139,11 +140,11 @@ static void on_exit_event(struct io *io, uint32_t events)
 }
 
 /* Until it answers, ends, or the time is over. */
-MAY_YIELD static enum err await_answer(struct part *p, int pidfd, struct errinfo *ei)
+MAY_YIELD static enum err await_answer(struct part *p, int pidfd, int64_t limit_us, struct errinfo *ei)
 {
     struct stack *s = p->stack;
     struct exit_watch w = {.io = {.fd = pidfd, .fn = on_exit_event}};
-    struct mono deadline = mono_add(mono_now(), READY_LIMIT_US);
+    struct mono deadline = mono_add(mono_now(), limit_us);
     struct errinfo last = {0};
     enum err err = loop_io_add(s->loop, &w.io, EPOLLIN, ei);
     while (!err) {
@@ -181,7 +182,7 @@ MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as
         p->exe = arena_strdup(p->stack->mem, exe);
     err = stack_state_save(p->stack, ei);
     if (!err)
-        err = await_answer(p, pidfd, ei);
+        err = await_answer(p, pidfd, READY_LIMIT_US, ei);
     close(pidfd);
     if (err) {
         pid_t pid = p->proc.pid;
@@ -248,14 +249,27 @@ MAY_YIELD static enum err part_start(struct part *p, struct errinfo *ei)
 
 /* ---- all of them ---- */
 
+/* True when it is there. A busy one is given time before it is taken for hung. */
+MAY_YIELD static bool answers_still(struct part *p, struct errinfo *ei)
+{
+    int pidfd = proc_pidfd(&p->proc);
+    if (pidfd < 0)
+        return false;
+    enum err err = await_answer(p, pidfd, HUNG_AFTER_US, ei);
+    close(pidfd);
+    if (err == ERR_TIMEOUT)
+        stack_say(p->stack, "%-9s is there but does not answer: it is replaced", p->ops->name);
+    return err == ERR_OK;
+}
+
 enum err stack_part_bring_up(struct part *p, struct errinfo *ei)
 {
     struct mono begun = mono_now();
     char took[32];
-    if (part_alive(p) && part_port_open(p) && p->ops->answers(p, ei) == ERR_OK)
+    if (answers_still(p, ei))
         return ERR_OK;
-    enum err err = ERR_OK;
-    if (mkdir(p->folder, 0711) < 0 && errno != EEXIST)
+    enum err err = p->stack->cancelled ? err_set(ei, ERR_INTERRUPTED, "interrupted") : ERR_OK;
+    if (!err && mkdir(p->folder, 0711) < 0 && errno != EEXIST)
         err = err_sys(ei, ERR_ENV, "cannot make %s", p->folder);
     if (!err && p->ops->prepare)
         err = p->ops->prepare(p, ei);

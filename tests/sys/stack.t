@@ -118,6 +118,10 @@ subtest 'parts that are killed' => sub {
     is stack($dir, 'stop', 'postgres')->{status}, 0, 'stop postgres';
     like stack($dir, 'logs', 'postgres')->{out}, qr/database system is shut down/, 'in order';
 
+    is stack($dir, 'pause', 'server')->{status}, 0, 'pause server';
+    like slurp('/proc/' . state_of($dir)->{parts}{server}{pid} . '/stat'), qr/\) T /, 'it stands still';
+    is stack($dir, 'resume', 'server')->{status}, 0, 'resume server';
+    unlike slurp('/proc/' . state_of($dir)->{parts}{server}{pid} . '/stat'), qr/\) T /, 'it goes on';
     is stack($dir, 'kill', 'everything')->{status}, 2, 'an unknown part is a usage error';
     is stack($dir, 'kill')->{status}, 2, 'so is none';
     is stack($dir, 'explode')->{status}, 2, 'and an unknown action';
