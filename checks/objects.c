@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "checks/check.h"
 #include "drive/schema.h"
+#include "net/coro.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct walk {
 };
 
 #define SUSPECTS_KEPT 10000
+#define SWEEP_US      (60 * US_PER_S) /* for what an outage has left, once it is over */
 
 static uint32_t *slot_of(struct walk *w, const char *key)
 {
@@ -140,15 +142,21 @@ static void name_lost_owner(struct check_ctx *c, const struct walk *w, uint64_t 
     pg_result_free(&res);
 }
 
-static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
+/* Whether it is still there and still no file names it. */
+static bool orphan_stands(struct check_ctx *c, const char *key)
 {
     struct blob_info info;
     struct errinfo ei;
     struct pg_result *res = NULL;
-    const char *key = w->orphans[k];
     bool named = pg_run(c->pg, "SELECT 1 FROM files WHERE path = $1", 1, &key, &res, &ei) == ERR_OK && pg_rows(res) > 0;
     pg_result_free(&res);
-    if (named || blob_head(c->blob, key, &info, &ei) == ERR_NOTFOUND)
+    return !named && blob_head(c->blob, key, &info, &ei) != ERR_NOTFOUND;
+}
+
+static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
+{
+    const char *key = w->orphans[k];
+    if (!orphan_stands(c, key))
         return;
     char owner[256];
     name_lost_owner(c, w, w->orphan_sizes[k], owner, sizeof(owner));
@@ -156,11 +164,37 @@ static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
                  owner[0] ? owner : ": the server's sweeper should remove it");
 }
 
+/* Whether a call of this command was broken off, by an outage for one: that may leave an object for the sweeper. */
+static bool calls_broken(const struct check_ctx *c)
+{
+    static const enum outcome broken[] = {OUT_TIMEOUT, OUT_TRANSPORT, OUT_SERVER, OUT_UNKNOWN};
+    uint64_t n = 0;
+    for (int op = 0; c->since && op < OP_COUNT; op++)
+        for (size_t i = 0; i < ARRAY_LEN(broken); i++)
+            n += c->cmd->result->stats.op[op].by_outcome[broken[i]];
+    return n > 0;
+}
+
+/* Gives the server's sweeper its time, as long as objects are there that no file names. */
+static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, const struct walk *w)
+{
+    struct mono until = mono_add(mono_now(), SWEEP_US);
+    size_t gone = 0;
+    while (gone < w->n_orphans && !*c->cmd->interrupts && mono_before(mono_now(), until)) {
+        if (!orphan_stands(c, w->orphans[gone]))
+            gone++;
+        else
+            coro_sleep_until(c->cmd->loop, mono_add(mono_now(), US_PER_S / 2));
+    }
+}
+
 static void judge_suspects(struct check_ctx *c, struct walk *w)
 {
     for (uint32_t i = 0; i < w->t->n; i++)
         if (!w->t->nodes[i].folder && !w->t->nodes[i].object_seen)
             judge_file(c, w, i);
+    if (w->n_orphans > 0 && calls_broken(c))
+        wait_for_sweeper(c, w);
     for (size_t k = 0; k < w->n_orphans; k++)
         judge_orphan(c, w, k);
     if (w->orphans_beyond > 0)

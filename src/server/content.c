@@ -103,9 +103,18 @@ void content_delete(struct server *s, const char *const *keys, size_t n)
         e = blob_delete(blob, keys[0], &ei);
     else if (e == ERR_OK)
         e = blob_delete_many(blob, keys, n, &failed, &ei);
-    if (e != ERR_OK)
-        LOGW("content", "%zu of %zu objects, the first %s, are not deleted yet: %s; the sweeper tries again",
-             failed > 0 ? failed : n, n, keys[0], err_message(&ei));
+    if (e == ERR_OK)
+        return;
+    s->content->left_behind = true;
+    LOGW("content", "%zu of %zu objects, the first %s, are not deleted yet: %s; the sweeper tries again",
+         failed > 0 ? failed : n, n, keys[0], err_message(&ei));
+}
+
+bool content_take_left_behind(struct server *s)
+{
+    bool left = s->content->left_behind;
+    s->content->left_behind = false;
+    return left;
 }
 
 /* ---- the store ---- */

@@ -53,6 +53,7 @@ bool content_in_doubt(struct server *s); /* any object is */
 MAY_YIELD void content_drop(struct server *s, struct content_object *o);
 /* Deletes objects that no row names any more. Failures are logged and left to the sweeper. */
 MAY_YIELD void content_delete(struct server *s, const char *const *keys, size_t n);
+bool content_take_left_behind(struct server *s); /* whether any failed since this was asked last */
 
 /* "<account>/<16 random letters>", marked in flight; content_settle takes the mark off. */
 void content_new_key(struct server *s, const char *account_id, char key[CONTENT_KEY_MAX]);

@@ -18,6 +18,7 @@ struct content {
     struct sem memory;           /* bytes that uploads may still take, of memory_max */
     struct sem puts, gets;       /* transfers in pieces that may still start. Who holds a get never waits for a put */
     struct in_flight *in_flight; /* keys put and not yet settled */
+    bool left_behind;            /* a deletion failed */
 };
 
 /* An object on its way into the store, piece by piece: the caller writes while a coroutine of its own puts. */

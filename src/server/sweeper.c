@@ -213,6 +213,18 @@ static MAY_YIELD enum err sweep_rows(struct server *s, struct errinfo *ei)
     return e;
 }
 
+/* Until that time, or until somebody is in doubt about an object, or some could not be deleted: these are tried again
+ * soon, but not at once, since what kept them from it may last. */
+static MAY_YIELD void wait_for_work(struct server *s, struct mono until)
+{
+    bool woken = false;
+    while (!woken && mono_before(mono_now(), until)) {
+        struct mono soon = mono_add(mono_now(), SOON_US);
+        woken = done_wait_until(s->loop, &s->sweeper->wake, mono_before(soon, until) ? soon : until) ||
+                content_take_left_behind(s);
+    }
+}
+
 static void sweep_in_coroutine(void *arg)
 {
     struct server *s = arg;
@@ -231,7 +243,7 @@ static void sweep_in_coroutine(void *arg)
         mem_free(w);
         if ((e != ERR_OK || content_in_doubt(s)) && wait_us > SOON_US)
             wait_us = SOON_US;
-        done_wait_until(s->loop, &sw->wake, mono_add(mono_now(), wait_us));
+        wait_for_work(s, mono_add(mono_now(), wait_us));
     }
 }
 

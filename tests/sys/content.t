@@ -401,6 +401,20 @@ subtest 'the store goes away' => sub {
     whole('after the outage');
 };
 
+subtest 'what could not be deleted is deleted when the store is back' => sub {
+    my $gone = $drive->upload(name => 'gone.txt', content => 'x')->{json}{id};
+    my $object = $stack->object_file($stack->sql("SELECT path FROM files WHERE id = '$gone'"));
+    $drive->json('POST', '/api/files/delete', { ids => [$gone] });
+    is $stack->stack('kill', 'store')->{status}, 0, 'killed';
+    my $purge = $drive->json('POST', '/api/files/trash/delete', { ids => [$gone] });
+    ok wait_until(30, sub { $stack->sql("SELECT count(*) FROM files WHERE id = '$gone'") == 0 }), 'the row is gone';
+    is $drive->job($purge)->{status}, 200, '  and the job has ended';
+    ok -e $object, 'the object is not';
+    is $stack->stack('start', 'store')->{status}, 0, 'back';
+    ok wait_until(60, sub { !-e $object }), 'it is swept, and not after ten minutes only';
+    whole('after the outage');
+};
+
 subtest 'the database dies while rows are written' => sub {
     # The commit waits for a lock of ours until its connection is gone: whether it was done is not to be known.
     $stack->sql(q{CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(30); RETURN NEW; END $$});
