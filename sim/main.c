@@ -28,6 +28,7 @@
     X(bigfiles) \
     X(bulk) \
     X(refusals) \
+    X(reads) \
     X(check) \
     X(serve) \
     X(doctor)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "drive/wire.h"
 #include "sim/pace.h"
+#include "sim/remove.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -417,28 +418,12 @@ void stage_holdings(struct stage *s, struct holdings *out)
     arena_free(&mem);
 }
 
-static MAY_YIELD bool purge_folder(struct stage *s, struct api_result *r)
-{
-    const char *id = s->things[THING_FOLDER];
-    struct arena *mem = arena_new(2048);
-    struct api_job job = {0};
-    struct mono until = mono_add(mono_now(), JOB_WAIT_US);
-    s->requests += 2;
-    bool ok = api_trash(s->logins[WHO_OWNER], &id, 1, &job, r) == ERR_OK && r->outcome == OUT_OK &&
-              api_purge(s->logins[WHO_OWNER], &id, 1, &job, r) == ERR_OK && r->outcome == OUT_OK;
-    while (ok && job.id[0] && !job.done && mono_before(mono_now(), until)) {
-        s->requests++;
-        ok = api_job_poll(s->logins[WHO_OWNER], &job, mem, r) == ERR_OK && !job.failed;
-        if (!job.done)
-            coro_sleep_until(s->ctx->loop, mono_add(mono_now(), 50 * US_PER_MS));
-    }
-    arena_free(&mem);
-    return ok && (!job.id[0] || job.done);
-}
-
 void stage_clear(struct stage *s, char *left, size_t n)
 {
     struct api_result r = {0};
+    const bool no_stop = false; /* what was made is removed, also after an interruption */
+    const char *folder = s->things[THING_FOLDER];
+    struct remover m = {.ctx = s->ctx, .api = s->logins[WHO_OWNER], .stop = &no_stop, .limit_us = JOB_WAIT_US};
     char why[160];
     left[0] = '\0';
     if (!s->logins[WHO_OWNER])
@@ -447,8 +432,10 @@ void stage_clear(struct stage *s, char *left, size_t n)
         stage_limit(s, -1, why, sizeof(why));
     if (s->held_lock[0])
         (void)!api_unlock(s->logins[WHO_SECOND], s->things[THING_LOCKED], s->held_lock, &r);
-    if (s->things[THING_FOLDER][0] && !purge_folder(s, &r))
-        str_format(left, n, "a folder of %s: %s", s->emails[WHO_OWNER], r.reason);
+    if (folder[0] &&
+        (!remove_to_trash(&m, &folder, 1, why, sizeof(why)) || !remove_from_trash(&m, &folder, 1, why, sizeof(why))))
+        str_format(left, n, "a folder of %s: %s", s->emails[WHO_OWNER], why);
+    s->requests += m.requests;
     unsigned users = delete_sub_users(s);
     if (users && !left[0])
         str_format(left, n, "%u sub-users of %s", users, s->emails[WHO_OWNER]);

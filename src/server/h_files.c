@@ -258,13 +258,9 @@ static MAY_YIELD void get_recent(struct request *r)
     get_rows(r, sql, 2, params, limit);
 }
 
-/* The needle is literal: what LIKE takes for more is escaped. It is folded once, not for each row. */
 static MAY_YIELD void get_search(struct request *r)
 {
-    static const char sql[] =
-        "SELECT" META_FILE_COLUMNS "FROM files WHERE user_id = $1 AND deleted_at IS NULL AND drive_fold(name) LIKE"
-        " (SELECT '%' || replace(replace(replace(drive_fold($2), '\\', '\\\\'), '%', '\\%'), '_', '\\_') || '%')"
-        " ORDER BY name, id LIMIT $3";
+    static const char sql[] = "SELECT" META_FILE_COLUMNS "FROM drive_search($1, $2, $3) ORDER BY name, id";
     const char *q = req_query(r, "q");
     int64_t limit;
     if (!q)

@@ -1,0 +1,58 @@
+# Reads on real parts: every row is timed in both parts and true; and an answer that is not is caught by name.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Sim;
+
+my $stack = Sim::Stack->new;
+my $r = $stack->sim([qw(seed 3 0.05)]);
+is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
+
+sub report { return json_file("$stack->{dir}/reads.json") }
+
+$r = $stack->sim([qw(reads --times 3 --background 4 --json reads.json)], timeout => 300);
+is $r->{status}, 0, 'reads: exit status 0' or diag $r->{out}, $r->{err};
+my $j = report();
+my %row = %{ $j->{reads} };
+cmp_ok scalar keys %row, '>=', 30, 'the table is long';
+is_deeply [grep { $row{$_}{answer} ne 'true' && $_ ne 'changes_now' } sort keys %row], [], 'every answer is true' or diag $r->{out};
+is $row{changes_now}{answer}, 'not_compared', 'what has no truth says so';
+for my $part (qw(alone load)) {
+    is_deeply [grep { $row{$_}{$part}{ok} != 3 || $row{$_}{$part}{failed} } sort keys %row], [], "$part: three of three each";
+    is_deeply [grep { my $t = $row{$_}{$part}; !($t->{p50_ms} <= $t->{p95_ms} && $t->{p95_ms} <= $t->{max_ms}) } sort keys %row], [], "$part: percentiles in order";
+}
+cmp_ok $row{$_}{rows}, '>', 0, "$_: rows came" for qw(list_hot list_root list_small search_1 search_2 search_3 search_many recent starred trash changes_hour);
+is $row{search_none}{rows}, 0, 'no hit: no rows';
+my ($check) = grep { $_->{name} eq 'reads' } @{ $j->{checks} };
+is $check->{status}, 'ok', 'the verdict stands among the checks';
+cmp_ok $j->{operations}{first_list}{ok}, '>', 0, 'the background was at work';
+is $stack->sql("SELECT count(*) FROM files WHERE starred OR deleted_at IS NOT NULL AND name LIKE 'read%'"), 0, 'what was starred and trashed for it is gone';
+
+# ---- % and _ stand for themselves, whatever way the search takes
+my $owner = $stack->sql("SELECT id FROM users WHERE email = 'owner\@load.test'");
+my %hits = map { my $q = $_; $q => scalar split /\n/, $stack->sql("SELECT id FROM drive_search('$owner', '$q', 100000)") } '%', '_', 'e', '.p', 'a_b', '100%', 'the', 'report';
+for my $q (sort keys %hits) {
+    is $hits{$q}, $stack->sql("SELECT count(*) FROM files WHERE deleted_at IS NULL AND position(lower('$q') IN lower(name)) > 0"), "search '$q': each hit and no other";
+}
+my $page = $stack->sql("SELECT string_agg(name, '/' ORDER BY name, id) FROM drive_search('$owner', 'e', 7)");
+is $page, $stack->sql("SELECT string_agg(name, '/' ORDER BY name, id) FROM (SELECT name, id FROM files WHERE deleted_at IS NULL AND position('e' IN lower(name)) > 0 ORDER BY name, id LIMIT 7) f"), 'the first ones by name';
+
+# ---- a wrong answer: totals that are off, an item that a listing hides
+my ($hot) = split /\n/, $stack->sql("SELECT parent_id FROM files WHERE type = 'file' AND deleted_at IS NULL AND parent_id IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1");
+$stack->sql("UPDATE files SET aggregate_file_count = aggregate_file_count + 1 WHERE id = '$hot'");
+$r = $stack->sim([qw(reads --times 1 --background 0 --json reads.json)]);
+is $r->{status}, 1, 'a wrong total: exit status 1' or diag $r->{out}, $r->{err};
+is report()->{reads}{info_folder}{answer}, 'wrong', 'and the read is named';
+like $r->{out}, qr/info_folder: .*fileCount is \d+, the rows say \d+/, 'with both figures';
+$stack->sql("UPDATE files SET aggregate_file_count = aggregate_file_count - 1 WHERE id = '$hot'");
+$r = $stack->sim([qw(reads --times 1 --background 0 --p95 1us)]);
+is $r->{status}, 1, 'a p95 above the limit: exit status 1';
+like $r->{out}, qr/list_hot: .* above/, 'and the read is named';
+
+# ---- without a database: timed, not compared, and said so
+$r = $stack->sim([qw(reads --times 1 --background 0)], env => { DATABASE_URL => '' }, dir => '/');
+is $r->{status}, 0, 'without DATABASE_URL: exit status 0' or diag $r->{out}, $r->{err};
+like $r->{out}, qr/ 1 compared with the database: DATABASE_URL is not set/, 'what is not compared is said';
+
+done_testing;
