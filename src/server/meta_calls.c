@@ -2,7 +2,7 @@
 #include "server/meta_calls.h"
 #include <inttypes.h>
 
-#define PARAMS_MAX 10
+#define PARAMS_MAX 12
 #define ROWS                                                                                                           \
     "SELECT refused, detail, seq, event, data, keys, id, name, type, size, mime_type, parent_id, starred,"             \
     " shared, modified, accessed_at, version, path FROM "
