@@ -359,7 +359,8 @@ static enum err start_loop(struct program *p, struct errinfo *ei)
 static enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
 {
     if (p->interrupts) {
-        fprintf(p->ctx.out, "checks: not run, since the command was interrupted; 'sim check' makes up for it\n");
+        fprintf(p->ctx.out, "checks: not run, since the command was interrupted; 'sim check%s%s' makes up for it\n",
+                p->result.run_dir[0] ? " --run " : "", p->result.run_dir);
         return ERR_OK;
     }
     if (!p->result.seconds_us) /* the command knows better what it measured */
