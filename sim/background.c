@@ -11,6 +11,7 @@
 #define REPORT_US    (15 * US_PER_S)
 #define ARRIVE_PER_S 25
 #define SAMPLES_MIN  200
+#define IDLE_LEAST   0.05
 #define Z_99         2.5758 /* two-sided 99 % of the normal distribution */
 
 struct background {
@@ -24,6 +25,7 @@ struct background {
     struct done begun;
     struct group conductor;
     struct mono marked;
+    uint64_t cpu_busy, cpu_total; /* of the machine, then */
 };
 
 static void conduct(void *arg)
@@ -110,6 +112,7 @@ void background_mark(struct background *b)
     stats_merge(&b->before, &b->result.stats);
     stats_reset(&b->result.stats);
     b->marked = mono_now();
+    report_machine_ticks(&b->cpu_busy, &b->cpu_total);
 }
 
 static bool counts(enum drive_op op)
@@ -127,7 +130,9 @@ static int64_t at_rank(const struct hist *h, double rank)
 void background_look(struct background *b, struct background_window *out)
 {
     struct hist *all = hist_new();
+    uint64_t busy, total;
     meter_next_interval(&b->worker.meter);
+    report_machine_ticks(&busy, &total);
     *out = (struct background_window){
         .p95_us = -1, .p95_low_us = -1, .p95_high_us = -1, .us = mono_diff(mono_now(), b->marked)};
     for (int op = 0; op < OP_COUNT; op++) {
@@ -136,6 +141,7 @@ void background_look(struct background *b, struct background_window *out)
         if (counts((enum drive_op)op) && o->from_send)
             hist_merge(all, o->from_send);
     }
+    out->idle = total > b->cpu_total ? 1 - (double)(busy - b->cpu_busy) / (double)(total - b->cpu_total) : -1;
     double n = (double)hist_count(all);
     out->ok = hist_count(all);
     if (out->ok > 0) { /* ranks of an order statistic are binomial */
@@ -173,5 +179,6 @@ enum background_verdict background_compare(const struct background_window *befor
     if ((double)now->p95_us <= (1 + share) * (double)before->p95_us)
         return BACKGROUND_HELD;
     bool proven = (double)now->p95_low_us > (1 + share) * (double)before->p95_high_us;
-    return proven ? BACKGROUND_WORSE : BACKGROUND_UNSETTLED;
+    bool crowded = (before->idle >= 0 && before->idle < IDLE_LEAST) || (now->idle >= 0 && now->idle < IDLE_LEAST);
+    return !proven ? BACKGROUND_UNSETTLED : crowded ? BACKGROUND_CROWDED : BACKGROUND_WORSE;
 }

@@ -15,6 +15,7 @@ struct background_window {
     uint64_t ok, failed;
     int64_t p95_us, p95_low_us, p95_high_us; /* -1: no samples; low and high: where it is with 99 % confidence */
     int64_t us;
+    double idle; /* of the machine's processors, 0 to 1; -1: not known */
 };
 
 /* Signs in, reads the tree, starts the apps; returns when all of them have listed their folders. */
@@ -30,9 +31,10 @@ void background_stop(struct background *b);
 MAY_YIELD void background_end(struct background **b);
 
 /* How a window compares with one before it. */
-enum background_verdict { BACKGROUND_HELD, BACKGROUND_WORSE, BACKGROUND_UNSETTLED };
+enum background_verdict { BACKGROUND_HELD, BACKGROUND_WORSE, BACKGROUND_UNSETTLED, BACKGROUND_CROWDED };
 /* WORSE only when even the low end of the second p95 is above the high end of the first by more than that share;
- * UNSETTLED when the p95 itself is, but the samples do not prove it, or are fewer than 200. Pure. */
+ * UNSETTLED when the p95 itself is, but the samples do not prove it, or are fewer than 200; CROWDED when it is proven,
+ * but no processor time was left in one of the windows. Pure. */
 enum background_verdict background_compare(const struct background_window *before, const struct background_window *now,
                                            double share);
 #endif

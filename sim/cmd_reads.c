@@ -199,14 +199,6 @@ static void write_rows(const struct command_reads *c)
     buf_done(&json);
 }
 
-PRINTF_LIKE(2, 3) static void wrong(struct check_result *r, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    result_check_detail(r, fmt, ap);
-    va_end(ap);
-}
-
 static void judge(const struct command_reads *c)
 {
     struct check_result *r = result_check(c->ctx->result, "reads");
@@ -219,13 +211,15 @@ static void judge(const struct command_reads *c)
         checked += res->checked;
         untried += res->untried[0] != '\0';
         if (res->untrue[0])
-            wrong(r, "%s: %s: %s", row->key, row->what, res->untrue);
+            result_check_add(r, "%s: %s: %s", row->key, row->what, res->untrue);
         for (int p = 0; p < PARTS; p++)
             if (res->part[p].failed)
-                wrong(r, "%s: %s: %" PRIu64 " failed: %s", row->key, row->what, res->part[p].failed, res->part[p].why);
+                result_check_add(r, "%s: %s: %" PRIu64 " failed: %s", row->key, row->what, res->part[p].failed,
+                                 res->part[p].why);
         if (c->conf->p95_us && alone->took && hist_percentile(alone->took, 95) > c->conf->p95_us)
-            wrong(r, "%s: %s: p95 %.1f ms alone, above %s", row->key, row->what,
-                  (double)hist_percentile(alone->took, 95) / 1e3, str_duration(limit, sizeof(limit), c->conf->p95_us));
+            result_check_add(r, "%s: %s: p95 %.1f ms alone, above %s", row->key, row->what,
+                             (double)hist_percentile(alone->took, 95) / 1e3,
+                             str_duration(limit, sizeof(limit), c->conf->p95_us));
         for (int p = 0; p < PARTS; p++)
             r->examined += res->part[p].took ? hist_count(res->part[p].took) + res->part[p].failed : 0;
     }

@@ -30,6 +30,7 @@
     X(refusals) \
     X(reads) \
     X(check) \
+    X(clean) \
     X(serve) \
     X(doctor)
 /* clang-format on */

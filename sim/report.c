@@ -25,7 +25,7 @@ static int64_t resident_bytes(void)
 }
 
 /* All processors' ticks since boot: user nice system idle iowait irq softirq steal. */
-static void machine_ticks(uint64_t *busy, uint64_t *total)
+void report_machine_ticks(uint64_t *busy, uint64_t *total)
 {
     unsigned long long t[8] = {0};
     FILE *f = fopen("/proc/stat", "re");
@@ -60,7 +60,7 @@ void report_begin(struct report *p)
 {
     p->interval_from = mono_now();
     p->cpu_us = clock_process_cpu_us();
-    machine_ticks(&p->cpu_busy, &p->cpu_total);
+    report_machine_ticks(&p->cpu_busy, &p->cpu_total);
     hist_reset(loop_lag(p->w->loop));
 }
 
@@ -77,7 +77,7 @@ static void sample(struct report *p, int64_t interval_us)
     int64_t cpu = clock_process_cpu_us(), rss = resident_bytes();
     p->cpu_share = interval_us > 0 ? (double)(cpu - p->cpu_us) / (double)interval_us : 0;
     p->cpu_us = cpu;
-    machine_ticks(&busy, &total);
+    report_machine_ticks(&busy, &total);
     p->machine_idle = total > p->cpu_total ? 1 - (double)(busy - p->cpu_busy) / (double)(total - p->cpu_total) : -1;
     p->cpu_busy = busy;
     p->cpu_total = total;

@@ -23,6 +23,8 @@ struct report {
 };
 void report_init(struct report *p, struct worker *w, FILE *out, bool color);
 void report_done(struct report *p);
+/* All processors' ticks since boot; 0 when they cannot be read. */
+void report_machine_ticks(uint64_t *busy, uint64_t *total);
 /* Takes the resident memory now as the floor: call it before the first app exists. */
 void report_floor(struct report *p);
 /* Starts the first interval. */

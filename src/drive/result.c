@@ -68,6 +68,15 @@ void result_check_detail(struct check_result *c, const char *fmt, va_list ap)
     buf_done(&shown);
 }
 
+void result_check_add(struct check_result *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    result_check_detail(c, fmt, ap);
+    va_end(ap);
+}
+
 static bool speaks_of_failures(const struct result *r)
 {
     for (size_t i = 0; i < r->n_thresholds; i++)

@@ -81,6 +81,7 @@ void result_part(struct result *r, const char *key, struct buf *json);
 struct check_result *result_check(struct result *r, const char *name); /* valid until the next one is added */
 /* One wrong thing: raises wrong, makes it violated; escaped and cut; the first 50 are kept. */
 void result_check_detail(struct check_result *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+void result_check_add(struct check_result *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A condition of health: "save.p99<200ms", "failed==0", "download.failed<=2", "rss_bytes_per_app<64KiB",
  * "checks.storage.wrong==0". The path is one of the JSON's numbers; "operations", the section of a lone name and the
