@@ -141,6 +141,10 @@ $(OBJ)/bench/%: tests/bench/%.c $(ARCHIVES) $(OBJ)/flags
 bench: $(OBJ)/bench/engine
 	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine)
 
+# Each planted fault under a short load: which check finds it? RUNS, CLEAN, FAULTS, JOBS, WRITE: see tests/judge.pl.
+judge: $(OBJ)/sim.bin
+	@RUNS=$(RUNS) CLEAN=$(CLEAN) FAULTS=$(FAULTS) JOBS=$(JOBS) WRITE=$(WRITE) perl tests/judge.pl
+
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
 # A kind that fails does not keep the others from running.
 test: deps
@@ -175,6 +179,7 @@ make test           lint and every test; make V=asan test all under the sanitize
 make unit           unit tests     make comp    component tests, against a scripted server
 make replay         fuzz corpora   make sys     system tests, on a stack of their own
 make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
+make judge          plants each fault in the server and shows the check that finds it
 make bench          the HTTP engine beside wrk, ab and hey; memory a held stream
 make lint           format, ranks, owners of headers, banned functions
 make clean          removes build/
@@ -186,6 +191,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench test unit comp sys replay fuzz fuzz-run lint help clean FORCE
+.PHONY: all bench judge test unit comp sys replay fuzz fuzz-run lint help clean FORCE
 FORCE:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -2,6 +2,7 @@
 #define CHECKS_CHECK_H
 /* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently. What several
  * checks look at (the tree of rows) is loaded once and lives in the context. Layer 3. */
+#include "checks/journal.h"
 #include "checks/tree.h"
 #include "drive/cmd.h"
 #include "store/blob.h"
@@ -15,6 +16,8 @@ struct check_ctx {
     struct blob *blob; /* NULL likewise */
     struct errinfo blob_why;
     struct work *work;
+    struct journal *journal; /* NULL likewise */
+    struct errinfo journal_why;
     const char *run_dir; /* NULL: no ledger */
     const struct check_baseline *since;
 };
@@ -23,17 +26,19 @@ struct check {
     const char *what; /* one line for --help */
     MAY_YIELD void (*run)(struct check_ctx *c, struct check_result *r);
 };
-extern const struct check check_aggregates, check_storage, check_structure, check_objects, check_ledger, check_database,
-    check_server;
+extern const struct check check_aggregates, check_storage, check_structure, check_objects, check_ledger, check_versions,
+    check_locks, check_changes, check_events, check_convergence, check_database, check_server;
 
 /* What the counters stood at when the command began, so that only its own deadlocks and errors are held against it. */
 struct check_baseline {
-    bool known_pg, known_server;
+    bool known_pg, known_server, known_overrun;
     int64_t deadlocks, server_errors;
+    int64_t overrun; /* bytes that accounts use beyond their limits */
 };
 /* Reads the counters; what can't be read stays unknown and then counts from the beginning. */
 MAY_YIELD void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out);
 MAY_YIELD enum err check_read_deadlocks(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err check_read_overrun(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err check_read_server_errors(struct cmd_ctx *ctx, int64_t *out, struct errinfo *ei) WARN_UNUSED;
 
 /* Helpers for the files. A detail is one wrong thing: it raises r->wrong; the first 50 are kept. */
@@ -42,6 +47,7 @@ void check_not_run(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 
 void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* NULL after saying "not run: why" in r when the rows can't be had. */
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
+const struct journal *check_journal(struct check_ctx *c, struct check_result *r); /* likewise */
 
 /* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is
  * violated. Without since (NULL: from the start of the counters; only `sim check` has none) ERR_ENV when one that was

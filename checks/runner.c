@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct check *const all_checks[] = {&check_aggregates, &check_storage,  &check_structure, &check_objects,
-                                                 &check_ledger,     &check_database, &check_server};
+static const struct check *const all_checks[] = {
+    &check_aggregates, &check_storage, &check_structure, &check_objects,     &check_ledger,   &check_versions,
+    &check_locks,      &check_changes, &check_events,    &check_convergence, &check_database, &check_server,
+};
 
 void check_detail(struct check_result *r, const char *fmt, ...)
 {
@@ -43,6 +45,15 @@ const struct tree *check_tree(struct check_ctx *c, struct check_result *r)
     if (!c->tree)
         check_not_run(r, "%s", err_message(&c->pg_why));
     return c->tree;
+}
+
+const struct journal *check_journal(struct check_ctx *c, struct check_result *r)
+{
+    if (!c->run_dir)
+        check_not_run(r, "no run to judge: give its folder with --run");
+    else if (!c->journal)
+        check_not_run(r, "%s", err_message(&c->journal_why));
+    return c->journal;
 }
 
 static bool wanted(const char *only, const char *name)
@@ -106,6 +117,7 @@ static void open_store(struct check_ctx *c)
 static void close_all(struct check_ctx *c)
 {
     tree_free(&c->tree);
+    journal_free(&c->journal);
     if (c->pg)
         pg_pool_free(&c->pg);
     if (c->blob)
@@ -123,6 +135,8 @@ enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, 
     struct check_ctx c = {.cmd = ctx, .run_dir = run_dir, .since = since};
     open_database(&c);
     open_store(&c);
+    if (run_dir && journal_read(run_dir, &c.journal, &c.journal_why) != ERR_OK)
+        c.journal = NULL;
     unsigned violated = 0, ran = 0, proofs = 0;
     const char *missed = NULL; /* of those asked for by name, or by the folder of a run */
     for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {

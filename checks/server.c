@@ -29,6 +29,7 @@ void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
     *out = (struct check_baseline){0};
     if (ctx->target->database_url && pg_pool_new(&pg, ctx->loop, ctx->target->database_url, 1, &ei) == ERR_OK) {
         out->known_pg = check_read_deadlocks(pg, &out->deadlocks, &ei) == ERR_OK;
+        out->known_overrun = check_read_overrun(pg, &out->overrun, &ei) == ERR_OK;
         pg_pool_free(&pg);
     }
     out->known_server = check_read_server_errors(ctx, &out->server_errors, &ei) == ERR_OK;

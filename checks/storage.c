@@ -1,4 +1,5 @@
-/* Storage use of each account = the bytes of all its files, trashed ones included; at rest nothing is reserved. */
+/* Storage use of each account = the bytes of all its files, trashed ones included; at rest nothing is reserved, and no
+ * account has grown beyond its limit meanwhile (one may be above it because the limit was lowered). */
 #include "checks/check.h"
 #include "drive/schema.h"
 #include "net/coro.h"
@@ -21,6 +22,34 @@ static MAY_YIELD int64_t still_reserved(struct check_ctx *c, const char *account
         pg_result_free(&res);
     } while (bytes != 0 && mono_before(mono_now(), until));
     return bytes;
+}
+
+enum err check_read_overrun(struct pg_pool *pg, int64_t *out, struct errinfo *ei)
+{
+    struct pg_result *res = NULL;
+    enum err e = pg_run(pg,
+                        "SELECT coalesce(sum(greatest(storage_used - storage_limit, 0)), 0)::bigint FROM users"
+                        " WHERE storage_limit IS NOT NULL",
+                        0, NULL, &res, ei);
+    if (e == ERR_OK)
+        *out = pg_i64(res, 0, 0);
+    pg_result_free(&res);
+    return e;
+}
+
+static void judge_limits(struct check_ctx *c, struct check_result *r)
+{
+    int64_t now = 0;
+    struct errinfo ei;
+    if (!c->since || !c->since->known_overrun || check_read_overrun(c->pg, &now, &ei) != ERR_OK)
+        return;
+    if (now > c->since->overrun)
+        check_detail(
+            r,
+            "accounts use %" PRId64 " bytes beyond their storage limits, %" PRId64
+            " when the command began; look: SELECT id, storage_used, storage_limit FROM users WHERE storage_used"
+            " > storage_limit",
+            now, c->since->overrun);
 }
 
 static void run(struct check_ctx *c, struct check_result *r)
@@ -51,6 +80,7 @@ static void run(struct check_ctx *c, struct check_result *r)
                          " bytes are still reserved at rest; look: SELECT * FROM storage_reservations",
                          a->id, a->email, a->reserved);
     }
+    judge_limits(c, r);
     char text[32];
     check_summary(r, "%" PRIu64 " accounts, %s, %" PRIu64 " wrong", r->examined,
                   str_bytes(text, sizeof(text), (uint64_t)total), r->wrong);

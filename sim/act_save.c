@@ -10,11 +10,15 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
 {
     struct app *a = x->app;
     struct call c = CALL(a, CAUSE_ACTION);
+    struct ledger_record rec = {0};
     if (!(a->w->caps & API_CAP_LOCKS))
         return 0;
+    action_intend(x, &rec, OP_LOCK, t);
     do
         api_lock(a->api, t->id, LOCK_TTL_S, NULL, lock, r);
     while (call_again(&c, r));
+    action_text(rec.other_id, sizeof(rec.other_id), r->outcome == OUT_OK ? lock->id : NULL);
+    action_told(x, &rec, r, NULL);
     x->waited_us += c.waited_us;
     if (strcmp(r->code, API_CODE_ABSENT) == 0)
         return 0;
@@ -37,9 +41,13 @@ static MAY_YIELD void let_go(struct action *x, const struct picked *t, const str
     struct app *a = x->app;
     struct call c = CALL(a, CAUSE_ACTION);
     struct api_result r;
+    struct ledger_record rec = {0};
+    action_text(rec.other_id, sizeof(rec.other_id), lock->id);
+    action_intend(x, &rec, OP_UNLOCK, t);
     do /* also in the last second of a run that is cut: the lock would keep others waiting until it lapses */
         api_unlock(a->api, t->id, lock->id, &r);
     while (call_again(&c, &r));
+    action_told(x, &rec, &r, NULL);
     if (action_is_404(&r))
         r.outcome = OUT_CONFLICT; /* the file was trashed meanwhile, the lock went with it */
     call_record(&c, OP_UNLOCK, &r, (struct mono){0});

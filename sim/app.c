@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "sim/call.h"
 #include "sim/logins.h"
+#include "sim/witness.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static void on_open(void *arg, int status)
     bool again = a->stream_was_up;
     a->stream_up = a->stream_was_up = true;
     a->stream_heard = false;
+    witness_stream(a, LEDGER_STREAM_UP, NULL);
     if (again)
         caught_up(a);
 }
@@ -63,8 +65,10 @@ static void on_event(void *arg, const struct api_event *ev)
     a->stream_heard = true;
     if (ev->cursor[0] && strlen(ev->cursor) < sizeof(a->last_event_id))
         (void)str_fit(a->last_event_id, sizeof(a->last_event_id), ev->cursor);
-    if (!ev->connected)
-        sync_event(a, ev);
+    if (ev->connected)
+        return;
+    witness_stream(a, ev->resync ? LEDGER_RESYNC : LEDGER_EVENT, ev);
+    sync_event(a, ev);
 }
 
 /* Counts the failure, or the wait, and says when to try again; -1: never. */
@@ -95,8 +99,10 @@ static void on_close(void *arg, const struct api_result *r)
     bool was_up = a->stream_up;
     a->stream = NULL;
     a->stream_up = false;
-    if (was_up)
+    if (was_up) {
         meter_stream_down(&a->w->meter);
+        witness_stream(a, LEDGER_STREAM_DOWN, NULL);
+    }
     if (worker_draining(a->w))
         return;
     meter_reach(&a->w->meter, r);
@@ -201,7 +207,7 @@ static void foreground(void *arg)
 {
     struct app *a = arg;
     struct worker *w = a->w;
-    while (a->has_next && !worker_draining(w) && !mono_before(mono_now(), action_due(a))) {
+    while (a->has_next && w->phase <= PHASE_MEASURE && !mono_before(mono_now(), action_due(a))) {
         struct planned p = a->next;
         struct mono due = latest(action_due(a), a->waited_until);
         a->has_next = pace_next(&a->pace, &w->mix, &a->next);
@@ -233,6 +239,11 @@ void app_kick_foreground(struct app *a)
 static void on_foreground_timer(struct timer *t)
 {
     app_kick_foreground(container_of(t, struct app, foreground_timer));
+}
+
+bool app_quiet(const struct app *a)
+{
+    return !a->background_busy && !a->foreground_busy && !a->resync && a->gather_due.us == 0;
 }
 
 /* ---- life ---- */
@@ -313,8 +324,10 @@ void app_close(struct app *a)
 {
     if (a->stream)
         api_stream_close(&a->stream);
-    if (a->stream_up)
+    if (a->stream_up) {
         meter_stream_down(&a->w->meter);
+        witness_stream(a, LEDGER_STREAM_DOWN, NULL);
+    }
     a->stream_up = false;
 }
 

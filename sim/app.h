@@ -68,6 +68,8 @@ uint64_t app_not_started(const struct app *a);
 /* Lets a lane run if it has something to do. */
 void app_kick_background(struct app *a);
 void app_kick_foreground(struct app *a);
+/* Nothing runs, nothing is gathered or known to be out of date. */
+bool app_quiet(const struct app *a);
 /* Puts the login's newest session to use. */
 void app_take_session(struct app *a);
 

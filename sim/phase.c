@@ -4,11 +4,14 @@
  * of 5 s against a dead server ends after 5 s and the grace. */
 #include "sim/phase.h"
 #include "sim/app.h"
+#include "sim/witness.h"
 
 #include <stdio.h>
 
 #define STALL_US   (5 * US_PER_S)
 #define CUT_US     US_PER_S
+#define SETTLE_US  (8 * US_PER_S)
+#define QUIET_US   (250 * US_PER_MS)
 #define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
 
 static struct mono earlier(struct mono a, struct mono b)
@@ -129,6 +132,33 @@ static MAY_YIELD void outlast_injected(struct phases *c)
 
 /* ---- the end ---- */
 
+static bool all_quiet(const struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        if (!app_quiet(&w->apps[i]))
+            return false;
+    return true;
+}
+
+/* So that every event has come and every view is what its app believes for good: for the checks alone, outside of the
+ * window. Given up after a few seconds; then there is no view to judge. */
+static MAY_YIELD void settle(struct phases *c)
+{
+    struct worker *w = c->w;
+    int64_t longest = c->grace_us < SETTLE_US ? c->grace_us : SETTLE_US;
+    struct mono limit = mono_add(mono_now(), longest), quiet_from = mono_now();
+    if (!w->ledger || stopping(c))
+        return;
+    worker_set_phase(w, PHASE_SETTLE);
+    while (!stopping(c) && !passed(limit) && !passed(mono_add(quiet_from, QUIET_US))) {
+        done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
+        if (!all_quiet(w))
+            quiet_from = mono_now();
+    }
+    if (!stopping(c) && all_quiet(w))
+        witness_views(w);
+}
+
 static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum phase but)
 {
     while (c->w->lanes > 0 && c->w->phase < but && !passed(until))
@@ -180,6 +210,7 @@ void phases_run(struct phases *c)
     if (runs) {
         measure(c);
         outlast_injected(c);
+        settle(c);
     }
     c->interrupted = stopping(c);
     drain(c);

@@ -92,6 +92,10 @@ static void write_run(const struct worker *w, uint64_t actions, uint64_t fingerp
     for (uint32_t i = 0; i < w->n_logins; i++)
         jsonw_str(j, NULL, w->logins[i].email);
     jsonw_end_array(j);
+    jsonw_array(j, "login_accounts");
+    for (uint32_t i = 0; i < w->n_logins; i++)
+        jsonw_i64(j, NULL, w->logins[i].account - w->accounts);
+    jsonw_end_array(j);
     jsonw_end_object(j);
 }
 

@@ -4,6 +4,7 @@
 #include "sim/views.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "drive/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -351,6 +352,17 @@ struct view_item view_file(const struct view *v, uint64_t k, uint32_t *at)
         k -= view_files(v, i++);
     *at = i;
     return view_file_at(v, i, (uint32_t)k);
+}
+
+uint64_t view_hash(const struct view *v, uint32_t at)
+{
+    const struct snap *s = v->open[at].snap;
+    uint64_t sum = 0;
+    for (uint32_t k = 0; s && k < s->n; k++) {
+        struct view_item it = item_of(s, k);
+        sum += ledger_entry_hash(it.id, it.name);
+    }
+    return sum;
 }
 
 bool view_has(const struct view *v, uint32_t at, const char *id, struct view_item *out)

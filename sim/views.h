@@ -60,6 +60,7 @@ uint32_t view_items(const struct view *v, uint32_t at); /* files and folders */
 /* The k-th file of the whole view, k < v->files: where it is, and what. */
 struct view_item view_file(const struct view *v, uint64_t k, uint32_t *at);
 uint32_t view_files(const struct view *v, uint32_t at);
-struct view_item view_file_at(const struct view *v, uint32_t at, uint32_t k);            /* k < view_files */
+struct view_item view_file_at(const struct view *v, uint32_t at, uint32_t k); /* k < view_files */
+uint64_t view_hash(const struct view *v, uint32_t at); /* of all its entries: ledger_entry_hash added up */
 bool view_has(const struct view *v, uint32_t at, const char *id, struct view_item *out); /* out may be NULL */
 #endif

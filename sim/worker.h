@@ -33,8 +33,10 @@ struct login {
 };
 
 /* SETUP: signing in, reading the tree. ARRIVE: apps start and list all their folders. MEASURE: the window asked for.
- * DRAIN: what runs is finished, nothing new begins. CUT: what still runs is given up. */
-enum phase { PHASE_SETUP, PHASE_ARRIVE, PHASE_MEASURE, PHASE_DRAIN, PHASE_CUT };
+ * SETTLE: no more actions; the
+ * apps take in what they were told. DRAIN: what runs is finished, nothing new begins. CUT: what still runs is given up.
+ */
+enum phase { PHASE_SETUP, PHASE_ARRIVE, PHASE_MEASURE, PHASE_SETTLE, PHASE_DRAIN, PHASE_CUT };
 
 struct worker_conf {
     unsigned apps, open_folders;

@@ -2,7 +2,9 @@
  * Writing stays on the loop's thread: a 64 KiB append to the page cache costs some 20 us a few times a second, which is
  * less than handing it to a thread would. */
 #include "drive/ledger.h"
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +128,11 @@ static bool decode(const unsigned char *p, size_t n, struct ledger_record *r)
         p += len;
     }
     return p == end;
+}
+
+uint64_t ledger_entry_hash(const char *id, const char *name)
+{
+    return rng_mix64(hash_str(id) + 3 * hash_str(name));
 }
 
 static enum err make_dirs(const char *dir, struct errinfo *ei)

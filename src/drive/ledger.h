@@ -8,7 +8,10 @@
 
 #define LEDGER_VERSION 1
 
-/* NOTE: a read of a file's content (op DOWNLOAD): the version and revision seen; it has no intent. */
+/* NOTE: something seen, without an intent: a read of a file's content (op DOWNLOAD: the version and revision), what
+ * came on an app's event stream (op STREAM: flags says what), an app's view of a folder at the end (op LIST: file_id
+ * the folder, size its entries, revision a hash of them, flags 1 when it was not up to date and knew it). */
+enum ledger_stream { LEDGER_EVENT, LEDGER_RESYNC, LEDGER_STREAM_UP, LEDGER_STREAM_DOWN };
 enum ledger_kind { LEDGER_INTENT = 1, LEDGER_OUTCOME = 2, LEDGER_NOTE = 3 };
 
 /* In memory. The file's form is little-endian, strings with their length in one byte: about 130 bytes a record. */
@@ -20,11 +23,14 @@ struct ledger_record {
     int64_t mono_us, wall_us;
     char file_id[DRIVE_ID_MAX + 1]; /* "" when not known yet */
     char parent_id[DRIVE_ID_MAX + 1];
-    char other_id[DRIVE_ID_MAX + 1]; /* new parent (move, copy), lock id (save) */
+    char other_id[DRIVE_ID_MAX + 1]; /* new parent (move, copy), lock id (save, lock, unlock) */
     char version_before[DRIVE_ID_MAX + 1], version_after[DRIVE_ID_MAX + 1];
     uint64_t content_key, revision, parent_revision, size;
     char name[DRIVE_NAME_MAX + 1]; /* "" unless the operation names something or writes content */
 };
+
+/* What an entry of a listing counts as in the hash of a view: they are added up, in any order. */
+uint64_t ledger_entry_hash(const char *id, const char *name);
 
 struct ledger;
 /* Makes DIR and its parents; ERR_IO when it already holds a ledger or cannot be written, ERR_FULL on a full disk. */

@@ -20,7 +20,7 @@
     X(ORPHAN_OBJECT, "orphan-object", "the object of a replaced content is never deleted") \
     X(EVENT_DROPPED, "event-dropped", "a committed change is not published") \
     X(EVENT_LATE, "event-late", "a committed change is published 8 s later") \
-    X(STALE_LISTING, "stale-listing", "a listing leaves out what was added within the last 10 s") \
+    X(STALE_LISTING, "stale-listing", "a listing leaves out files of the last 10 s") \
     X(FEED_GAP, "feed-gap", "the change feed leaves out the first folder it has to name") \
     X(AGGREGATE_DRIFT, "aggregate-drift", "a change is not added to the totals of the folders above it") \
     X(STORAGE_DRIFT, "storage-drift", "a change of size is not added to the storage use") \

@@ -72,9 +72,12 @@ static MAY_YIELD bool choose_part(struct download *d)
 /* FAULT_CORRUPT_DOWNLOAD: a bit of the piece is flipped. */
 static MAY_YIELD enum err write_corrupted(struct request *r, struct sv piece)
 {
-    char *copy = arena_strndup(r->mem, piece.p, piece.n);
+    char *copy = mem_alloc(piece.n);
+    memcpy(copy, piece.p, piece.n);
     copy[piece.n / 2] ^= 1;
-    return reply_write(r, copy, piece.n);
+    enum err e = reply_write(r, copy, piece.n);
+    mem_free(copy);
+    return e;
 }
 
 static MAY_YIELD void send_content(struct download *d, struct content_reader *reader)

@@ -131,7 +131,7 @@ static MAY_YIELD void reply_page(struct request *r, const struct wanted *want, c
     bool stale = fault_hit(r->server, FAULT_STALE_LISTING);
     for (int i = 0; i < shown; i++) {
         struct meta_file f = meta_file_of(res, i, 0);
-        if (stale && wall_now().us - f.modified.us < 10 * US_PER_S)
+        if (stale && !f.folder && wall_now().us - f.modified.us < 10 * US_PER_S)
             continue;
         jsonw_object(&w, NULL);
         meta_file_fields(&w, &f);

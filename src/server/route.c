@@ -79,6 +79,7 @@ static MAY_YIELD void hang(struct request *r)
 {
     while (!r->conn->hung_up && !r->server->stopping)
         coro_sleep_until(r->server->loop, mono_add(mono_now(), 100 * US_PER_MS));
+    r->status = 499;
     r->conn->x->begun = r->conn->x->ended = r->conn->x->cut = true;
 }
 

@@ -1,0 +1,212 @@
+/* Acknowledged changes of names and places: renames, moves, moves to the trash, copies, new folders are there, and
+ * nothing is there that nobody asked for. Of changes that crossed each other any may have come last; one that was
+ * acknowledged before another was asked for may not. */
+#include "base/map.h"
+#include "base/mem.h"
+#include "checks/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct judge {
+    const struct journal *j;
+    const struct tree *t;
+    struct check_result *r;
+    const struct journal_op **ops; /* those that change a name or place, by file */
+    size_t n;
+    uint64_t acknowledged, strays;
+    const char *strays_why; /* why they could not be looked for */
+};
+
+static int by_file(const void *a, const void *b)
+{
+    const struct journal_op *x = *(const struct journal_op *const *)a, *y = *(const struct journal_op *const *)b;
+    int c = strcmp(x->file_id, y->file_id);
+    return c ? c : (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static bool changes_place(const struct journal_op *o)
+{
+    return o->op == OP_RENAME || o->op == OP_MOVE || o->op == OP_TRASH || o->op == OP_COPY || o->op == OP_NEW_FOLDER ||
+           o->op == OP_UPLOAD;
+}
+
+static void detail(const struct judge *k, const struct journal_op *o, const char *what, const char *is)
+{
+    char at[32];
+    check_detail(k->r,
+                 "%s %s: app %" PRIu32 " was told at %s that it is %s%s%s%s; look: SELECT * FROM files WHERE id = '%s'",
+                 o->op == OP_NEW_FOLDER ? "folder" : "file", o->file_id, o->app, journal_time(at, o->wall_us), what,
+                 o->op == OP_RENAME ? o->name
+                 : o->op == OP_MOVE ? o->other_id
+                                    : "",
+                 is[0] ? ", but it is " : "", is, o->file_id);
+}
+
+/* Whether o may have been the last of its kind: no acknowledged one of the kind was asked for after o was over. */
+static bool may_be_last(const struct journal_op *const *ops, size_t n, const struct journal_op *o)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ops[i]->op == o->op && journal_acked(ops[i]) && ops[i] != o && ops[i]->sent_us > o->told_us)
+            return false;
+    return true;
+}
+
+/* The row's name, or folder, is what one of the changes that may have been the last made it. */
+static void judge_last(const struct judge *k, const struct journal_op *const *ops, size_t n, enum drive_op op,
+                       const char *is)
+{
+    const struct journal_op *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (ops[i]->op != op || !journal_maybe(ops[i]) || !may_be_last(ops, n, ops[i]))
+            continue;
+        if (strcmp(op == OP_RENAME ? ops[i]->name : ops[i]->other_id, is) == 0)
+            return;
+        last = !last || journal_acked(ops[i]) ? ops[i] : last;
+    }
+    if (last && journal_acked(last))
+        detail(k, last, op == OP_RENAME ? "called " : "moved to folder ", is);
+}
+
+static const struct journal_op *first_acked(const struct journal_op *const *ops, size_t n, bool trash)
+{
+    for (size_t i = 0; i < n; i++)
+        if (journal_acked(ops[i]) && (ops[i]->op == OP_TRASH) == trash)
+            return ops[i];
+    return NULL;
+}
+
+static void judge_file(struct judge *k, const struct journal_op *const *ops, size_t n)
+{
+    const struct journal_op *trash = first_acked(ops, n, true), *other = first_acked(ops, n, false);
+    uint32_t at = tree_find(k->t, ops[0]->file_id);
+    for (size_t i = 0; i < n; i++)
+        k->acknowledged += journal_acked(ops[i]);
+    if (!trash && !other)
+        return;
+    k->r->examined++;
+    if (at == TREE_NONE) {
+        detail(k, trash ? trash : other, trash ? "in the trash" : "there", "gone for good");
+        return;
+    }
+    const struct tree_node *row = &k->t->nodes[at];
+    if (row->trashed)
+        return;
+    if (trash)
+        detail(k, trash, "in the trash", "still where it was");
+    judge_last(k, ops, n, OP_RENAME, row->name);
+    judge_last(k, ops, n, OP_MOVE, row->parent == TREE_NONE ? "" : k->t->nodes[row->parent].id);
+}
+
+/* ---- what nobody asked for ---- */
+
+/* Unknown requests may have made something each: so many strays of a folder are theirs. */
+static uint64_t unknown_in(const struct judge *k, const char *folder)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < k->j->n; i++) {
+        const struct journal_op *o = &k->j->ops[i];
+        bool makes = o->op == OP_UPLOAD || o->op == OP_COPY || o->op == OP_NEW_FOLDER;
+        n += makes && !journal_acked(o) && journal_maybe(o) &&
+             strcmp(o->op == OP_COPY ? o->other_id : o->parent_id, folder) == 0;
+    }
+    return n;
+}
+
+/* "a (1).pdf" is a twin of "a.pdf". */
+static bool is_twin(const char *name, const char *of)
+{
+    size_t n = 0;
+    while (name[n] && name[n] == of[n])
+        n++;
+    while (n > 0 && name[n] != ' ')
+        n--;
+    size_t digits = strncmp(name + n, " (", 2) == 0 ? strspn(name + n + 2, "0123456789") : 0;
+    const char *rest = digits > 0 ? name + n + 2 + digits : "";
+    return strcmp(name, of) == 0 || (rest[0] == ')' && strcmp(rest + 1, of + n) == 0);
+}
+
+/* Others may work in the same folders: what is held against the server is a second one of what an app asked for once.
+ */
+static bool was_asked_once(const struct judge *k, const char *folder, const char *name)
+{
+    for (size_t i = 0; i < k->j->n; i++) {
+        const struct journal_op *o = &k->j->ops[i];
+        if ((o->op == OP_COPY && strcmp(o->other_id, folder) == 0 && is_twin(name, o->name)) ||
+            ((o->op == OP_UPLOAD || o->op == OP_NEW_FOLDER) && strcmp(o->parent_id, folder) == 0 &&
+             is_twin(name, o->name)))
+            return true;
+    }
+    return false;
+}
+
+static void judge_stray(struct judge *k, const struct pg_result *res, int i)
+{
+    if (unknown_in(k, pg_str(res, i, 3)) > 0 || !was_asked_once(k, pg_str(res, i, 3), pg_str(res, i, 1)))
+        return;
+    k->strays++;
+    check_detail(
+        k->r,
+        "%s %s (%.100s) in folder %s was made at %s, but no app asked for it; look: SELECT * FROM audit_log WHERE"
+        " resource_id = '%s'",
+        pg_str(res, i, 2), pg_str(res, i, 0), pg_str(res, i, 1), pg_str(res, i, 3), pg_str(res, i, 4),
+        pg_str(res, i, 0));
+}
+
+/* Rows younger than the run, in folders that its apps worked in, which no record names. */
+static void look_for_strays(struct check_ctx *c, struct judge *k)
+{
+    static const char sql[] =
+        "SELECT id, name, type, parent_id, to_char(created_at AT TIME ZONE 'UTC', 'HH24:MI:SS.MS\"Z\"')"
+        " FROM files WHERE created_at >= timestamptz 'epoch' + $1::bigint * interval '1 microsecond'"
+        " AND parent_id IS NOT NULL ORDER BY created_at, id";
+    char since[32];
+    const char *params[] = {since};
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    struct map *known = map_new(), *folders = map_new();
+    for (size_t i = 0; i < k->j->n; i++) {
+        const struct journal_op *o = &k->j->ops[i];
+        if (!changes_place(o))
+            continue;
+        map_put(known, sv_of(o->file_id), k);
+        map_put(folders, sv_of(o->op == OP_COPY || o->op == OP_MOVE ? o->other_id : o->parent_id), k);
+    }
+    snprintf(since, sizeof(since), "%" PRId64, k->j->n ? k->j->ops[0].wall_us : INT64_C(0));
+    if (k->j->n > 0 && pg_run(c->pg, sql, 1, params, &res, &ei) != ERR_OK)
+        k->strays_why = "; rows do not tell when they were made";
+    for (int i = 0; res && i < pg_rows(res); i++)
+        if (!map_get(known, sv_of(pg_str(res, i, 0))) && map_get(folders, sv_of(pg_str(res, i, 3))))
+            judge_stray(k, res, i);
+    pg_result_free(&res);
+    map_free(&known);
+    map_free(&folders);
+}
+
+static void run(struct check_ctx *c, struct check_result *r)
+{
+    struct judge k = {.j = check_journal(c, r), .r = r, .strays_why = ""};
+    if (!k.j || !(k.t = check_tree(c, r)))
+        return;
+    k.ops = mem_alloc((k.j->n + 1) * sizeof(*k.ops));
+    for (size_t i = 0; i < k.j->n; i++)
+        if (changes_place(&k.j->ops[i]) && k.j->ops[i].file_id[0])
+            k.ops[k.n++] = &k.j->ops[i];
+    qsort(k.ops, k.n, sizeof(*k.ops), by_file);
+    for (size_t from = 0, to; from < k.n; from = to) {
+        for (to = from + 1; to < k.n && strcmp(k.ops[to]->file_id, k.ops[from]->file_id) == 0;)
+            to++;
+        judge_file(&k, k.ops + from, to - from);
+    }
+    look_for_strays(c, &k);
+    check_summary(r,
+                  "%" PRIu64 " acknowledged changes of %" PRIu64 " items, %" PRIu64 " wrong, %" PRIu64
+                  " items that nobody asked for%s",
+                  k.acknowledged, r->examined, r->wrong, k.strays, k.strays_why);
+    mem_free(k.ops);
+}
+
+const struct check check_changes = {
+    "changes", "acknowledged renames, moves, copies, new folders and trashings of a run are there, and nothing else",
+    run};

@@ -1,0 +1,100 @@
+/* When all is quiet each app's view of its open folders is what the server's rows say: the apps left a count and a hash
+ * of each view in the ledger, the same is made of the rows. A folder that its app knew to be out of date is left out.
+ */
+#include "base/mem.h"
+#include "checks/check.h"
+#include "drive/ledger.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct folder_sum {
+    uint64_t hash, n;
+};
+
+static const struct journal_op *last_change(const struct journal *j, const char *folder)
+{
+    for (size_t i = j->n; i-- > 0;) {
+        const struct journal_op *o = &j->ops[i];
+        if (journal_acked(o) && o->op != OP_LOCK && o->op != OP_UNLOCK &&
+            (strcmp(o->parent_id, folder) == 0 || strcmp(o->other_id, folder) == 0))
+            return o;
+    }
+    return NULL;
+}
+
+static void report(struct check_result *r, const struct tree *t, const struct journal *j, const struct journal_note *n,
+                   uint32_t at, const struct folder_sum *is)
+{
+    char path[200], when[32] = "", change[120] = "";
+    const struct journal_op *o = last_change(j, n->file_id);
+    if (o)
+        snprintf(change, sizeof(change), "; the last change there: %s by app %" PRIu32 " at %s",
+                 drive_op_text((enum drive_op)o->op), o->app, journal_time(when, o->wall_us));
+    check_detail(r,
+                 "app %" PRIu32 " sees %" PRIu64 " entries in folder %s (%s), the rows are %" PRIu64
+                 "%s%s; look: SELECT id, name FROM files WHERE parent_id = '%s' AND deleted_at IS NULL",
+                 n->app, n->size, n->file_id, tree_path(t, at, path, sizeof(path)), is->n,
+                 n->size == is->n ? " but others" : "", change, n->file_id);
+}
+
+static struct folder_sum *sums_of(const struct tree *t)
+{
+    struct folder_sum *sums = mem_zalloc(((size_t)t->n + 1) * sizeof(*sums));
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct tree_node *n = &t->nodes[i];
+        if (n->trashed || n->parent == TREE_NONE)
+            continue;
+        sums[n->parent].hash += ledger_entry_hash(n->id, n->name);
+        sums[n->parent].n++;
+    }
+    return sums;
+}
+
+/* Somebody else changed the folder after the view was noted: then they may differ. Only our own server's table of
+ * changes tells. */
+static bool changed_since(struct check_ctx *c, const struct journal_note *n)
+{
+    static const char sql[] =
+        "SELECT FROM changes WHERE at > timestamptz 'epoch' + $1::bigint * interval '1 microsecond'"
+        " AND $2 = ANY (folders) LIMIT 1";
+    char since[32];
+    const char *params[] = {since, n->file_id};
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    snprintf(since, sizeof(since), "%" PRId64, n->wall_us);
+    bool changed = pg_run(c->pg, sql, 2, params, &res, &ei) == ERR_OK && pg_rows(res) > 0;
+    pg_result_free(&res);
+    return changed;
+}
+
+static void run(struct check_ctx *c, struct check_result *r)
+{
+    const struct journal *j = check_journal(c, r);
+    const struct tree *t = j ? check_tree(c, r) : NULL;
+    uint64_t known_old = 0;
+    if (!t)
+        return;
+    struct folder_sum *sums = sums_of(t);
+    for (size_t i = 0; i < j->n_notes; i++) {
+        const struct journal_note *n = &j->notes[i];
+        uint32_t at = n->op == OP_LIST ? tree_find(t, n->file_id) : TREE_NONE;
+        if (at == TREE_NONE || t->nodes[at].trashed)
+            continue;
+        known_old += n->flags != 0;
+        if (n->flags != 0)
+            continue;
+        r->examined++;
+        if ((n->key != sums[at].hash || n->size != sums[at].n) && !changed_since(c, n))
+            report(r, t, j, n, at, &sums[at]);
+    }
+    if (r->examined == 0)
+        check_not_run(r, "the run left no views: it was interrupted, or its apps had not listed their folders");
+    else
+        check_summary(r, "%" PRIu64 " views of folders, %" PRIu64 " not as the rows are%s", r->examined, r->wrong,
+                      known_old ? "; some that their apps knew to be out of date are left out" : "");
+    mem_free(sums);
+}
+
+const struct check check_convergence = {"convergence", "at the end each app's view of its folders is what the rows are",
+                                        run};

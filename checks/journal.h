@@ -1,0 +1,53 @@
+#ifndef CHECKS_JOURNAL_H
+#define CHECKS_JOURNAL_H
+/* The ledger of a run in memory, read once for all checks that judge by it: one struct an operation, what was intended
+ * and what was told put together, and the notes beside them. About 200 bytes an operation. Layer 3. */
+#include "drive/ledger.h"
+
+struct journal_op {
+    uint64_t seq;
+    /* "" when not told. name: what it is called afterwards. */
+    const char *file_id, *parent_id, *other_id, *version_before, *version_after, *name;
+    int64_t sent_us, told_us; /* the run's clock; told INT64_MAX: no answer */
+    int64_t wall_us;          /* of the request */
+    uint64_t content_key, revision, parent_revision, size;
+    uint32_t app, login;
+    uint8_t op;           /* enum drive_op */
+    enum outcome outcome; /* UNKNOWN: no answer */
+};
+struct journal_note {
+    const char *file_id;
+    int64_t at_us, wall_us;
+    uint64_t key, size; /* as the note's maker means them: ledger.h */
+    uint32_t app, login;
+    uint8_t op, flags;
+};
+struct journal {
+    struct journal_op *ops; /* in the order of their requests */
+    size_t n;
+    struct journal_note *notes;
+    size_t n_notes;
+    const char **emails;  /* by login; NULL: not told */
+    uint32_t *account_of; /* by login; all 0 when the run's folder does not tell */
+    size_t n_logins;
+    uint32_t n_apps; /* highest number + 1 */
+    bool torn;       /* the file's end is missing */
+    struct arena *mem;
+};
+
+enum err journal_read(const char *run_dir, struct journal **out, struct errinfo *ei) WARN_UNUSED;
+void journal_free(struct journal **j);
+uint32_t journal_account(const struct journal *j, uint32_t login);
+/* Acknowledged; or perhaps done: sent, and nobody knows. */
+static inline bool journal_acked(const struct journal_op *o)
+{
+    return o->outcome == OUT_OK;
+}
+static inline bool journal_maybe(const struct journal_op *o)
+{
+    return o->outcome == OUT_OK || o->outcome == OUT_UNKNOWN || o->outcome == OUT_TIMEOUT ||
+           o->outcome == OUT_UNFINISHED || o->outcome == OUT_TRANSPORT || o->outcome == OUT_SERVER;
+}
+/* "11:02:07.123Z" of the wall clock, into dst[32]. */
+char *journal_time(char dst[32], int64_t wall_us);
+#endif

@@ -1,0 +1,53 @@
+/* No version has two acknowledged children: of two saves made from the same version one must have been refused, or the
+ * work of one of them is lost without anybody knowing. */
+#include "base/mem.h"
+#include "checks/check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_parent(const void *a, const void *b)
+{
+    const struct journal_op *x = *(const struct journal_op *const *)a, *y = *(const struct journal_op *const *)b;
+    int c = strcmp(x->file_id, y->file_id);
+    if (c == 0)
+        c = strcmp(x->version_before, y->version_before);
+    return c ? c : (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void report(struct check_result *r, const struct journal_op *a, const struct journal_op *b)
+{
+    char at[32], bt[32];
+    check_detail(r,
+                 "file %s: two saves from version %s were both acknowledged: app %" PRIu32
+                 " at %s became %s, app %" PRIu32
+                 " at %s became %s: the first one is lost; look: SELECT * FROM audit_log WHERE resource_id = '%s'",
+                 a->file_id, a->version_before, a->app, journal_time(at, a->wall_us), a->version_after, b->app,
+                 journal_time(bt, b->wall_us), b->version_after, a->file_id);
+}
+
+static void run(struct check_ctx *c, struct check_result *r)
+{
+    const struct journal *j = check_journal(c, r);
+    if (!j)
+        return;
+    const struct journal_op **saves = mem_alloc((j->n + 1) * sizeof(*saves));
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const struct journal_op *o = &j->ops[i];
+        if (o->op == OP_SAVE && journal_acked(o) && o->version_before[0] && o->version_after[0])
+            saves[n++] = o;
+    }
+    qsort(saves, n, sizeof(*saves), by_parent);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(saves[i - 1]->file_id, saves[i]->file_id) == 0 &&
+            strcmp(saves[i - 1]->version_before, saves[i]->version_before) == 0)
+            report(r, saves[i - 1], saves[i]);
+    r->examined = n;
+    check_summary(r, "%zu acknowledged saves with versions, %" PRIu64 " made from one that had a successor", n,
+                  r->wrong);
+    mem_free(saves);
+}
+
+const struct check check_versions = {"versions", "no version of a run's files has two acknowledged successors", run};

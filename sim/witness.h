@@ -1,0 +1,12 @@
+#ifndef SIM_WITNESS_H
+#define SIM_WITNESS_H
+/* What apps saw, noted in the ledger for the checks: what came on their event streams, and their views at the end.
+ * Nothing is noted when no ledger is kept. Layer 3. */
+#include "drive/ledger.h"
+#include "sim/app.h"
+
+/* ev NULL unless what is LEDGER_EVENT. */
+void witness_stream(struct app *a, enum ledger_stream what, const struct api_event *ev);
+/* The views of all apps, which are at rest; what several apps see alike is noted once. */
+void witness_views(struct worker *w);
+#endif
