@@ -174,7 +174,13 @@ static void print_verdict(const struct result *r, const struct painter *p)
     if (r->interrupted || r->err || !(r->failures_matter || r->n_checks || r->n_thresholds))
         return;
     if (!v.failed && !v.violated && !v.missed) {
-        fprintf(p->out, "%shealthy%s\n", p->color ? "\033[32m" : "", p->color ? "\033[0m" : "");
+        uint64_t not_run = 0;
+        for (size_t i = 0; i < r->n_checks; i++)
+            not_run += r->checks[i].status == CHECK_NOT_RUN;
+        fprintf(p->out, "%shealthy%s", p->color ? "\033[32m" : "", p->color ? "\033[0m" : "");
+        if (not_run)
+            fprintf(p->out, ", %llu check%s not run", (unsigned long long)not_run, plural(not_run));
+        fputc('\n', p->out);
         return;
     }
     fprintf(p->out, "%snot healthy%s: ", p->color ? "\033[31m" : "", p->color ? "\033[0m" : "");
