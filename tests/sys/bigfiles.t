@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Test::More;
 use lib 'tests/lib';
+use Drive;
 use Sim;
 
 my $stack = Sim::Stack->new('--server-args=--upload-memory-mb 1');
@@ -78,5 +79,49 @@ kill 'INT', $h->{pid};
 sim_finish($h, 60);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' AND parent_id <> '$folder'"), 0, 'and cleaned up';
+
+# ---- the folder renamed, then trashed, while the uploads are under way (the store stands still until then)
+sub part { my @do = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
+my $owner = Drive->enter($stack->env->{TMA_URL}, 'login', { email => 'owner@load.test', password => 'load-test-password' });
+my $newest = q{SELECT id FROM files WHERE type = 'folder' AND parent_id IS NULL ORDER BY created_at DESC LIMIT 1};
+sub under_way {
+    part(qw(pause store));
+    my $run = $stack->start([qw(bigfiles 3 2 --json big.json)]);
+    ok sim_read($run, 60, sub { $_[0]{out} =~ /files of/ }), 'the uploads begin';
+    sim_read($run, 0.7, sub { 0 });
+    return $run;
+}
+my $rows = $stack->sql('SELECT count(*) FROM files');
+$h = under_way();
+is $owner->post('/api/files/rename', { id => $stack->sql($newest), name => 'renamed meanwhile' })->{status}, 200, 'renamed';
+part(qw(resume store));
+sim_finish($h, 60);
+is $h->{status}, 0, 'uploads into a folder that is renamed meanwhile arrive' or diag $h->{out}, $h->{err};
+is $stack->sql('SELECT count(*) FROM files'), $rows, 'and nothing is left';
+$h = under_way();
+is $owner->post('/api/files/delete', { ids => [$stack->sql($newest)] })->{status}, 200, 'trashed';
+part(qw(resume store));
+sim_finish($h, 60);
+is $h->{status}, 1, 'into one that is trashed meanwhile: exit status 1' or diag $h->{out}, $h->{err};
+like $h->{out}, qr/^\s+3  upload: 404 /m, 'with the reason';
+is $stack->sql('SELECT count(*) FROM files'), $rows, 'and nothing is left';
+is_deeply violated(report()), [], 'all is exact';
+
+# ---- each part killed while the uploads are under way; Postgres away when the objects are written already
+for my $victim (qw(server store postgres)) {
+    $h = under_way();
+    part('kill', $victim);
+    part(qw(resume store)) if $victim ne 'store';
+    ok sim_read($h, 60, sub { $_[0]{out} =~ /^uploads /m }), "$victim: the uploads have ended" if $victim ne 'store';
+    part('start', $victim);
+    sim_finish($h, 120);
+    is $h->{status}, 1, "$victim: not healthy" or diag $h->{out}, $h->{err};
+    like $h->{out}, qr/^uploads +\d+ +[123] /m, "$victim: failures are told";
+    $r = $stack->sim([qw(check --json check.json)]);
+    my %check = map { $_->{name} => $_ } @{ json_file("$stack->{dir}/check.json")->{checks} };
+    is $check{$_}{status}, 'ok', "$victim: $_ exact afterwards" or diag explain $check{$_} for qw(aggregates storage structure);
+    is_deeply [grep { !/belongs to no file/ } @{ $check{objects}{detail} }], [], "$victim: objects exact, or the sweeper's";
+    is $stack->sql('SELECT count(*) FROM files'), $rows, "$victim: nothing is left" or diag $h->{out}, $h->{err};
+}
 
 done_testing;

@@ -75,13 +75,13 @@ for my $victim (qw(server store postgres)) {
     like $h->{out}, qr/^copy /m, "$victim: and to a report";
     if ($victim ne 'store') {
         is $h->{status}, 1, "$victim: not healthy";
-        like $h->{out}, $victim eq 'server' ? qr/server unreachable/ : qr/database/i, "$victim: says what was wrong";
+        like $h->{out}, $victim eq 'server' ? qr/server unreachable/ : qr/database/i, "$victim: says what was wrong" or diag $h->{err};
     }
     $r = $stack->sim([qw(check --json check.json)]);
     $j = json_file("$stack->{dir}/check.json");
     is check_of($j, $_)->{status}, 'ok', "$victim: $_ exact afterwards" or diag explain check_of($j, $_) for qw(aggregates storage structure);
     my $objects = check_of($j, 'objects');
-    is_deeply [grep { !/belongs to no file.*sweeper should remove it/ } @{ $objects->{detail} }], [], "$victim: objects exact, or the sweeper's";
+    is_deeply [grep { !/belongs to no file/ } @{ $objects->{detail} }], [], "$victim: objects exact, or the sweeper's";
     is $stack->sql($state_sql), $before, "$victim: everything is as before";
 }
 

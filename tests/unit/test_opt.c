@@ -72,6 +72,8 @@ static void good_lines(void **state)
     assert_null(c.common.fail_on.items);
     assert_int_equal(parse("-kn -3 1 1 -- -5", &c, &help, NULL), ERR_OK);
     assert_true(c.n == -3 && c.folders == -5);
+    assert_int_equal(parse("1 1 --wait@30", &c, &help, NULL), ERR_OK);
+    assert_int_equal(c.wait_us, 30000000);
     assert_int_equal(parse("1 1 -7", &c, &help, NULL), ERR_OK); /* a negative number is no option */
     assert_int_equal(c.folders, -7);
 }
@@ -98,6 +100,7 @@ static void bad_lines(void **state)
         {"1 1 -x", {"unknown option -x"}},
         {"1 1 --json", {"--json needs FILE"}},
         {"1 1 --json --quiet", {"--json needs FILE"}},
+        {"1 1 --quiet@1", {"--quiet takes no value"}},
         {"1 1 --quiet=1", {"--quiet takes no value"}},
         {"1 1 --size 2TiB", {"--size", "1 B to 1.0 GiB"}},
         {"1 1 --size 5x", {"--size", "5x"}},
