@@ -142,6 +142,51 @@ struct wall proc_started(const struct proc *p)
     return (struct wall){wall_now().us - (up_us - at_us)};
 }
 
+/* "   1: 0100007F:0C80 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12345 …" */
+static bool listener_line(const char *line, int port, char *inode, size_t n)
+{
+    char want[8];
+    struct sv rest = sv_trim(sv_of(line)), field = {"", 0}, fields[10];
+    size_t got = 0;
+    while (got < ARRAY_LEN(fields) && sv_split(&rest, ' ', &field))
+        if (field.n > 0)
+            fields[got++] = field;
+    snprintf(want, sizeof want, ":%04X", (unsigned)port & 0xffff);
+    if (got < ARRAY_LEN(fields) || !sv_eq_cstr(fields[3], "0A") || !sv_ends(fields[1], sv_of(want)))
+        return false;
+    str_format(inode, n, "socket:[" SV_FMT "]", SV_ARG(fields[9]));
+    return true;
+}
+
+static bool holds(const struct proc *p, const char *inode)
+{
+    char folder[40], link[64];
+    bool found = false;
+    const struct dirent *e;
+    snprintf(folder, sizeof folder, "/proc/%d/fd", (int)p->pid);
+    DIR *d = opendir(folder);
+    while (d && !found && (e = readdir(d))) {
+        ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof link - 1);
+        link[n > 0 ? n : 0] = '\0';
+        found = strcmp(link, inode) == 0;
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
+bool proc_listens(const struct proc *p, int port)
+{
+    char line[512], inode[48];
+    bool found = false;
+    FILE *f = fopen("/proc/net/tcp", "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = listener_line(line, port, inode, sizeof inode) && holds(p, inode);
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static bool inside(const char *path, const char *folder)
 {
     size_t n = strlen(folder);
@@ -237,8 +282,8 @@ static void child(const struct launch *l)
     dup2(l->null, 0);
     dup2(l->log, 1);
     dup2(l->log, 2);
-    if (syscall(SYS_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC */) == 0 && account_switch_now(&l->become) &&
-        chdir(l->spec->cwd) == 0) {
+    (void)!syscall(SYS_close_range, 3, ~0U, 4 /* CLOSE_RANGE_CLOEXEC */); /* ours have it; a library's may not */
+    if (account_switch_now(&l->become) && chdir(l->spec->cwd) == 0) {
         if (l->spec->dies_with_us)
             prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (!l->spec->dies_with_us || getppid() == l->parent) {

@@ -38,6 +38,8 @@ int64_t proc_rss(const struct proc *p); /* bytes, -1: not known */
 bool proc_memory(const struct proc *p, int64_t *rss, int64_t *peak);
 bool proc_of_pid(pid_t pid, struct proc *out); /* false: there is none */
 struct wall proc_started(const struct proc *p);
+bool proc_listens(const struct proc *p,
+                  int port); /* on this TCP port of an IPv4 address; needs to be its owner or root */
 /* Processes that run this executable with their working folder inside folder. Returns how many, at most max. */
 size_t proc_find(const char *exe, const char *folder, struct proc *out, size_t max);
 /* Sends signo and waits; what is left after grace_us is killed. ERR_ENV when something survives even that. */

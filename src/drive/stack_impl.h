@@ -62,6 +62,7 @@ struct stack {
     char *server_args;
     char project[40]; /* docker compose's project name */
     bool damaged;     /* stack.json cannot be read: everything is looked for */
+    char account[64]; /* who runs what must not run as root; "": not chosen yet */
     bool cancelled;
     struct proc tools[PART_COUNT + 1]; /* running, to be killed on cancel */
 };
@@ -111,7 +112,6 @@ enum err stack_choose_port(struct part *p, int from, struct errinfo *ei) WARN_UN
 void stack_release_port(struct part *p);
 void stack_release_ports(const struct stack *s); /* all claims of this folder, known or not */
 bool stack_port_free(int port);
-bool part_port_open(const struct part *p); /* something accepts connections there */
 /* stack_docker.c */
 MAY_YIELD bool stack_docker_answers(struct stack *s);
 const char *stack_docker_file(struct stack *s); /* docker-compose.yml, NULL when there is none */

@@ -1,6 +1,7 @@
 /* Runs one part of the native stack: prepare, choose a port, start, await its answer, set up. The doubtful decision: a
- * port is tested and then given to the program, and another process may take it in between. So the answer must also be
- * ours (each part's answers() looks), and a part that ends while its port is somebody's tries the next one. */
+ * port is tested and then given to the program, and another process may take it in between. So nothing is asked before
+ * the kernel says that it is our process that listens there, and a part that ends while its port is somebody's tries
+ * the next one. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -65,6 +66,65 @@ const char *part_program(const struct part *p, struct arena *mem)
     return found;
 }
 
+enum err part_account(const struct part *p, struct account *a, const struct account **as, struct errinfo *ei)
+{
+    struct stack *s = p->stack;
+    const char *chosen = s->account[0] ? s->account : s->conf.account;
+    const char *names[] = {chosen, "postgres", "nobody"};
+    *as = NULL;
+    if (!p->ops->own_account || geteuid() != 0)
+        return ERR_OK;
+    *as = a;
+    enum err err = account_find(names, chosen ? 1 : ARRAY_LEN(names), a, ei);
+    if (!err)
+        str_format(s->account, sizeof s->account, "%s", a->name);
+    return err;
+}
+
+/* What only the account of the part may see of its processes. */
+struct look {
+    const struct part *part;
+    const char *exe;
+    struct proc proc;
+};
+struct seen {
+    bool listens;
+    char exe[PATH_MAX];
+    size_t n;
+    struct proc found[MAX_FOUND];
+};
+
+static void look_at(const void *arg, void *out)
+{
+    const struct look *l = arg;
+    struct seen *s = out;
+    s->listens = l->part->port > 0 && proc_listens(&l->proc, l->part->port);
+    if (!proc_exe(&l->proc, s->exe, sizeof s->exe))
+        s->exe[0] = '\0';
+    s->n = l->exe ? proc_find(l->exe, l->part->folder, s->found, MAX_FOUND) : 0;
+}
+
+/* The caller frees it. exe NULL: nothing is searched. */
+static struct seen *look(const struct part *p, const char *exe)
+{
+    struct look l = {.part = p, .exe = exe, .proc = p->proc};
+    struct seen *seen = mem_zalloc(sizeof *seen);
+    struct account a;
+    const struct account *as = NULL;
+    struct errinfo ei;
+    if (part_account(p, &a, &as, &ei) || !account_ask(as, look_at, &l, seen, sizeof *seen))
+        LOGW("stack", "%s: its processes cannot be looked at", p->ops->name);
+    return seen;
+}
+
+static bool part_listens(const struct part *p)
+{
+    struct seen *seen = look(p, NULL);
+    bool listens = seen->listens;
+    mem_free(seen);
+    return listens;
+}
+
 /* Its process, and whatever it left behind: Postgres' children leave its session, a killed one's live on for a while.
  */
 static size_t part_processes(const struct part *p, struct proc *out, size_t max)
@@ -73,8 +133,10 @@ static size_t part_processes(const struct part *p, struct proc *out, size_t max)
     if (part_alive(p))
         out[n++] = p->proc;
     const char *exe = p->exe ? p->exe : part_program(p, p->stack->mem); /* the state may be lost */
-    if (exe)
-        n += proc_find(exe, p->folder, out + n, max - n);
+    struct seen *seen = look(p, exe);
+    for (size_t i = 0; i < seen->n && n < max; i++)
+        out[n++] = seen->found[i];
+    mem_free(seen);
     return n;
 }
 
@@ -152,7 +214,7 @@ MAY_YIELD static enum err await_answer(struct part *p, int pidfd, int64_t limit_
             err = err_set(ei, ERR_INTERRUPTED, "interrupted");
         else if (w.gone)
             err = err_set(ei, ERR_CLOSED, "it ended by itself");
-        else if (part_port_open(p) && !w.gone && p->ops->answers(p, &last) == ERR_OK && !w.gone)
+        else if (part_listens(p) && !w.gone && p->ops->answers(p, &last) == ERR_OK && !w.gone)
             break;
         else if (!mono_before(mono_now(), deadline))
             err = err_set(ei, ERR_TIMEOUT, "it does not answer: %s", err_message(&last));
@@ -163,11 +225,17 @@ MAY_YIELD static enum err await_answer(struct part *p, int pidfd, int64_t limit_
     return err;
 }
 
+static void note_exe(struct part *p)
+{
+    struct seen *seen = look(p, NULL);
+    p->exe = seen->exe[0] ? arena_strdup(p->stack->mem, seen->exe) : part_program(p, p->stack->mem);
+    mem_free(seen);
+}
+
 MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as, struct errinfo *ei)
 {
     struct part_command c = {0};
     struct arena *mem = arena_new(8192);
-    char exe[PATH_MAX];
     int pidfd = -1;
     enum err err = p->ops->command(p, mem, &c, ei);
     if (!err) {
@@ -178,8 +246,7 @@ MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as
     if (err)
         return err;
     p->started_now = true;
-    if (proc_exe(&p->proc, exe, sizeof exe))
-        p->exe = arena_strdup(p->stack->mem, exe);
+    note_exe(p);
     err = stack_state_save(p->stack, ei);
     if (!err)
         err = await_answer(p, pidfd, READY_LIMIT_US, ei);
@@ -191,16 +258,6 @@ MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as
         (void)!waitpid(pid, NULL, WNOHANG);
     }
     return err;
-}
-
-enum err part_account(const struct part *p, struct account *a, const struct account **as, struct errinfo *ei)
-{
-    const char *names[] = {p->stack->conf.account, "postgres", "nobody"};
-    *as = NULL;
-    if (!p->ops->own_account || geteuid() != 0)
-        return ERR_OK;
-    *as = a;
-    return account_find(names, p->stack->conf.account ? 1 : ARRAY_LEN(names), a, ei);
 }
 
 /* An old port may be in use for a moment: a client's own end of some connection can have got its number. */

@@ -30,17 +30,6 @@ bool stack_port_free(int port)
     return ok;
 }
 
-/* On loopback connect() does not wait: it succeeds or is refused. */
-bool part_port_open(const struct part *p)
-{
-    struct sockaddr_in a = loopback(p->port);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool ok = fd >= 0 && connect(fd, (const struct sockaddr *)&a, sizeof a) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
 /* ---- claims ---- */
 
 static const char *claims_folder(struct arena *mem)

@@ -194,24 +194,35 @@ static bool segment_line(const char *line, int64_t *key, int64_t *id)
     return sv_split(&rest, ' ', &word) && sv_to_i64(word, key) && sv_to_i64(sv_trim(rest), id);
 }
 
-/* A killed Postgres leaves postmaster.pid, and the System V segment that its line 7 names in the kernel. The next one
- * would look there for a living postmaster and be held up by a dead one that nobody has reaped. */
-static void ended(struct part *p)
+static void remove_segment(const void *arg, void *out)
 {
-    char path[512], line[256];
+    char line[256];
     int64_t key = 0, id = -1;
-    snprintf(path, sizeof path, "%s/data/postmaster.pid", p->folder);
-    FILE *f = fopen(path, "re");
+    struct shmid_ds ds;
+    FILE *f = fopen(arg, "re");
+    (void)out;
     if (!f)
         return;
     for (int i = 1; fgets(line, sizeof line, f); i++)
         if (i == 7 && !segment_line(line, &key, &id))
             id = -1;
     fclose(f);
-    struct shmid_ds ds;
     if (id >= 0 && shmctl((int)id, IPC_STAT, &ds) == 0 && ds.shm_perm.__key == (key_t)key && ds.shm_nattch == 0)
         shmctl((int)id, IPC_RMID, NULL);
-    unlink(path);
+    unlink(arg);
+}
+
+/* A killed Postgres leaves postmaster.pid, and the System V segment that its line 7 names in the kernel. The next one
+ * would look there for a living postmaster and be held up by a dead one that nobody has reaped. */
+static void ended(struct part *p)
+{
+    struct account a;
+    const struct account *as = NULL;
+    struct errinfo ei;
+    char unused;
+    const char *path = arena_printf(p->stack->mem, "%s/data/postmaster.pid", p->folder);
+    if (part_account(p, &a, &as, &ei) || !account_ask(as, remove_segment, path, &unused, sizeof unused))
+        LOGW("stack", "the lock of Postgres may have stayed behind: %s", path);
 }
 
 const struct part_ops stack_postgres = {

@@ -96,6 +96,7 @@ static void load_fields(struct stack *s, const struct json *root)
     text_field(root, "password", s->password, sizeof s->password);
     text_field(root, "s3_secret", s->s3_secret, sizeof s->s3_secret);
     text_field(root, "jwt_secret", s->jwt_secret, sizeof s->jwt_secret);
+    text_field(root, "account", s->account, sizeof s->account);
     text_field(root, "file_key", s->file_key, sizeof s->file_key);
     mem_free(s->server_args);
     s->server_args = mem_strdup(json_str(json_get(root, "server_args")));
@@ -160,6 +161,7 @@ static enum err state_text(const struct stack *s, struct buf *out)
     jsonw_str(&w, "password", s->password);
     jsonw_str(&w, "s3_secret", s->s3_secret);
     jsonw_str(&w, "jwt_secret", s->jwt_secret);
+    jsonw_str(&w, "account", s->account);
     jsonw_str(&w, "file_key", s->file_key);
     jsonw_str(&w, "server_args", s->server_args);
     jsonw_object(&w, "parts");
