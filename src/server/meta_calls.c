@@ -1,6 +1,7 @@
 /* Each call is its statement and its parameters; the statement's text is what the connection knows it by. */
 #include "server/meta_calls.h"
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define PARAMS_MAX 12
 #define ROWS                                                                                                           \
@@ -16,12 +17,14 @@ struct params {
 
 static void p_str(struct params *p, const char *s)
 {
+    if (p->n == PARAMS_MAX) /* one parameter too many is a bug that must not go unseen in a release */
+        abort();
     p->v[p->n++] = s;
 }
 
 static void p_i64(struct params *p, int64_t v)
 {
-    p->v[p->n++] = arena_printf(p->mem, "%" PRId64, v);
+    p_str(p, arena_printf(p->mem, "%" PRId64, v));
 }
 
 /* An array of texts; items NULL is SQL NULL. */
