@@ -40,19 +40,20 @@ subtest 'requests sent at once are answered in order' => sub {
 subtest 'L14: no request on a kept connection takes 40 ms, even from a client that writes it in pieces' => sub {
     my $s = $server->connect;
     setsockopt $s, Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0;
-    my ($line, $rest) = split /(?<=\r\n)/, head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat), 2;
-    my @ways = (['whole', "$line$rest$beat"], ['head, body', "$line$rest", $beat], ['line, head, body', $line, $rest, $beat]);
+    my ($line, $rest) = split /(?<=\r\n)/, head('POST /api/login', 'Content-Type' => 'application/json', 'Content-Length' => 2), 2;
+    my @ways = (['whole', "$line$rest" . '{}'], ['head, body', "$line$rest", '{}'], ['line, head, body', $line, $rest, '{}']);
     my %ms;
-    for my $way ((@ways) x 7) {
+    for my $way ((@ways) x 12) {
         my ($kind, @pieces) = @$way;
         my $t = time;
         syswrite $s, $_ for @pieces;
-        is answer($s)->{status}, 200, $kind;
+        is answer($s)->{status}, 422, $kind;
         push @{ $ms{$kind} }, (time - $t) * 1000;
     }
+    # A delayed acknowledgement would hit all but the first, which a busy machine does not.
     for my $kind (map { $_->[0] } @ways) {
-        my @sorted = sort { $a <=> $b } @{ $ms{$kind} };
-        cmp_ok $sorted[1], '<', 25, "$kind: a delayed acknowledgement would hit nearly all" or diag "@sorted";
+        my ($third) = (sort { $a <=> $b } @{ $ms{$kind} }[3 .. 11])[2];
+        cmp_ok $third, '<', 30, $kind or diag "@{ $ms{$kind} }";
     }
 };
 
