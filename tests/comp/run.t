@@ -31,7 +31,7 @@ for my $op ('download', 'save', 'list', 'first list', 'changes') {
     is $parts, $t[-1]{$op} ? $t[-1]{$op}[0] : 0, "$op: the intervals add up to the summary";
 }
 unlike $r->{out}, qr/[\e\r]/, 'plain text in a pipe';
-like $r->{out}, qr/^healthy$/m, 'healthy';
+like $r->{out}, qr/^healthy\b/m, 'healthy';
 is $d->state->{locks}, 0, 'no lock is left';
 is $d->state->{streams_open}, 0, 'no stream either';
 my ($plan) = $r->{out} =~ /^plan: seed 1 \((\w+)\)/m;
