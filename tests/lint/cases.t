@@ -8,7 +8,8 @@ use Test::More;
 my $tests = dirname(dirname(__FILE__));
 my @HANDLED = (
     (map { "L$_" } qw(02 04 05 07 08 09 10 13 14 15 16 17 20)), (map { "E$_" } qw(01 02 03 06 07 12 13)),
-    'S02', 'S05', (map { "X$_" } qw(01 03 04 05 09 10 11 13 14)),
+    (map { "U$_" } qw(01 04 06 07 11 12 13)), (map { "S$_" } qw(02 05 07 08 09 10)), (map { "C$_" } qw(04 07 08 14)),
+    (map { "X$_" } qw(01 03 04 05 09 10 11 13 14)),
 );
 
 sub text { my ($file) = @_; open my $fh, '<', "$tests/$file" or return; local $/; return scalar <$fh> }

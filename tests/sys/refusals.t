@@ -1,7 +1,11 @@
-# Refusals on real parts: every row holds, nothing is stored, what was made for it is gone; and a server that breaks the
+# Refusals on real parts (U01: the reason arrives, also at a client that only writes; U04: no 100 before a 413): every row holds, nothing is stored, what was made for it is gone; and a server that breaks the
 # rules is caught by name.
 use strict;
 use warnings;
+use IO::Select;
+use IO::Socket::INET;
+use POSIX ();
+use Socket qw(SOL_SOCKET SO_LINGER);
 use Test::More;
 use lib 'tests/lib';
 use Sim;
@@ -22,6 +26,8 @@ is_deeply [grep { $row{$_}{verdict} ne 'ok' } sort keys %row], [], 'every row ho
 is_deeply [grep { $row{$_}{tries} != 3 || $row{$_}{ok} != 3 } sort keys %row], [], 'in each of the three tries';
 is_deeply [grep { $row{$_}{reason} eq '' } sort keys %row], [], 'with a sentence';
 cmp_ok scalar keys %row, '>=', 70, 'the table is long';
+is $row{over_quota_blind}{ok}, 3, 'U01: the reason arrives at a client that only writes';
+is $row{over_quota_no_continue}{ok}, 3, 'U04: no 100 comes before a 413';
 is $row{$_}{status}, 413, "$_: 413" for qw(over_quota over_quota_by_one over_quota_chunked over_quota_expect over_quota_300_mib over_quota_copy over_quota_restore over_max);
 is $row{"no_$_"}{status}, 403, "no_$_: 403" for qw(download upload edit share delete trash);
 my ($check) = grep { $_->{name} eq 'refusals' } @{ $j->{checks} };
@@ -51,6 +57,61 @@ is report()->{refusals}{no_token}{verdict}, 'ok', 'the other holds';
 like $r->{out}, qr/^\s+over_quota: over the quota.*: 200/m, 'with what came instead';
 $stack->sql("DROP TRIGGER unlimited ON users");
 is $stack->sim(['check'])->{status}, 0, 'what it let in has been removed, everything is exact';
+
+# ---- a server that drops what it refuses: the row fails, with what the client saw. There are tries enough for the
+# switch to come while they go on. A relay stands in for it: it resets
+# connections on which a file comes.
+my $relay = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1') or die $!;
+my ($port) = $stack->env->{TMA_URL} =~ /:(\d+)/;
+my $pid = fork // die $!;
+if (!$pid) {
+    my ($sel, %to) = (IO::Select->new($relay));
+    while (my @ready = $sel->can_read) {
+        for my $from (@ready) {
+            if ($from == $relay) {
+                my $in = $relay->accept or next;
+                my $out = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or next;
+                @to{ $in, $out } = ([$out, 1], [$in, 0]);
+                $sel->add($in, $out);
+                next;
+            }
+            my ($peer, $asks) = @{ $to{$from} // next };
+            my $got = sysread $from, my $bytes, 65536;
+            my $drop = $got && $asks && $bytes =~ m{^POST /api/files/upload HTTP}m;
+            if (!$got || ($drop && -e "$stack->{dir}/drop")) {
+                setsockopt $_, SOL_SOCKET, SO_LINGER, pack 'II', 1, 0 for $drop ? ($from, $peer) : ();
+                delete @to{ $from, $peer };
+                $sel->remove($from, $peer);
+                close $_ for $from, $peer;
+                next;
+            }
+            syswrite $peer, $bytes;
+        }
+    }
+    POSIX::_exit(0);
+}
+$r = $stack->sim([qw(refusals --tries 2 --within 15s --background 0 --only), 'no_upload_big,no_token'], env => { TMA_URL => 'http://127.0.0.1:' . $relay->sockport });
+is $r->{status}, 0, 'through the relay all is well' or diag $r->{out}, $r->{err};
+my $h = $stack->start([qw(refusals --tries 500 --within 15s --background 0 --json refusals.json --only), 'no_upload_big,no_token'], env => { TMA_URL => 'http://127.0.0.1:' . $relay->sockport });
+sim_read($h, 60, sub { $_[0]{out} =~ /^verdict/m });    # what is made before the rows is uploaded, not dropped
+spew("$stack->{dir}/drop", '');
+sim_finish($h, 120);
+is $h->{status}, 1, 'dropped connections: exit status 1' or diag $h->{out}, $h->{err};
+is report()->{refusals}{no_upload_big}{verdict}, 'failed', 'the row fails';
+like report()->{refusals}{no_upload_big}{why}, qr/^try \d+: no answer: /, 'and says that no answer came';
+is report()->{refusals}{no_token}{verdict}, 'ok', 'the other row holds';
+kill 'TERM', $pid;
+waitpid $pid, 0;
+
+# ---- Ctrl-C: what was made is removed all the same
+$h = $stack->start([qw(refusals --tries 1000 --background 2 --before 1s)]);
+ok sim_read($h, 60, sub { $_[0]{out} =~ /^ok /m }), 'rows are asked';
+kill 'INT', $h->{pid};
+sim_finish($h, 60);
+is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
+is $stack->sql("SELECT count(*) FROM users WHERE email LIKE 'refusals-%'"), 0, 'no sub-user is left';
+is $stack->sql("SELECT count(*) FROM files f JOIN users u ON u.id = f.user_id WHERE u.email = 'refusals\@load.test'"), 0, 'no file either';
+is $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()'), 0, 'nor a lock';
 
 # ---- the command line
 $r = $stack->sim([qw(refusals --list)], env => { TMA_URL => '' }, dir => '/');
