@@ -249,7 +249,7 @@ static MAY_YIELD void get_rows(struct request *r, const char *sql, int n, const 
 
 static MAY_YIELD void get_recent(struct request *r)
 {
-    static const char sql[] = "SELECT" META_FILE_COLUMNS "FROM files WHERE user_id = $1 AND type = 'file'"
+    static const char sql[] = "SELECT" META_FILE_COLUMNS "FROM files WHERE user_id COLLATE \"C\" = $1 AND type = 'file'"
                               " AND deleted_at IS NULL ORDER BY accessed_at DESC, id DESC LIMIT $2";
     int64_t limit;
     if (!query_int(r, "limit", 1, DRIVE_LIST_LIMIT_MAX, 10, &limit))

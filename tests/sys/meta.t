@@ -109,6 +109,17 @@ subtest 'two saves of one version, a lock at once' => sub {
     is q1("SELECT drive_unlock('$a', 's1', '$f', (SELECT lock_id FROM locks WHERE file_id = '$f'))"), 'LOCK_LOST', 'nor let it go';
 };
 
+# A listing may be planned while the statistics are those of an empty table. An index that holds the whole account in the
+# asked order must not look as cheap then: it must be no choice at all.
+subtest 'a listing of one folder cannot walk the account' => sub {
+    for my $order ('name', 'accessed_at') {
+        my $plan = q1("BEGIN; DROP INDEX files_by_name, files_by_size, files_by_modified, files_by_accessed; SET LOCAL enable_seqscan = off; "
+            . "EXPLAIN SELECT id FROM files WHERE user_id = 'a' AND coalesce(parent_id, '') = 'p' AND type = 'file' AND deleted_at IS NULL ORDER BY $order, id LIMIT 200; ROLLBACK");
+        unlike $plan, qr/files_(names|recent) on files[^\n]*\n\s+Index Cond/, "by $order, without its own index";
+    }
+    like q1("SET enable_sort = off; EXPLAIN SELECT id FROM files WHERE user_id COLLATE \"C\" = 'a' AND deleted_at IS NULL ORDER BY name, id LIMIT 9"), qr/files_names/, 'searching can';
+};
+
 subtest 'names' => sub {
     my $a = account();
     my ($nfc, $nfd) = ("Am\xc3\xa9lie.txt", "Ame\xcc\x81lie.txt");

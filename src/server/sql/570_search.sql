@@ -5,7 +5,7 @@ CREATE FUNCTION drive_search(p_account text, p_needle text, p_limit bigint) RETU
 DECLARE v_needle text := drive_fold(p_needle); v_pattern text; v_ids text[];
 BEGIN
     SELECT array_agg(id) INTO v_ids
-    FROM (SELECT id FROM (SELECT id, drive_fold(name) AS folded FROM files WHERE user_id = p_account AND deleted_at IS NULL
+    FROM (SELECT id FROM (SELECT id, drive_fold(name) AS folded FROM files WHERE user_id COLLATE "C" = p_account AND deleted_at IS NULL
                           ORDER BY name, id LIMIT 2000) AS first
           WHERE strpos(folded, v_needle) > 0 LIMIT p_limit) AS hit;
     IF coalesce(cardinality(v_ids), 0) < p_limit THEN
@@ -16,7 +16,7 @@ BEGIN
             v_ids := v_ids[:p_limit];
         ELSE
             SELECT array_agg(id) INTO v_ids
-            FROM (SELECT id FROM files WHERE user_id = p_account AND deleted_at IS NULL AND strpos(drive_fold(name), v_needle) > 0
+            FROM (SELECT id FROM files WHERE user_id COLLATE "C" = p_account AND deleted_at IS NULL AND strpos(drive_fold(name), v_needle) > 0
                   ORDER BY name, id LIMIT p_limit) AS hit;
         END IF;
     END IF;
