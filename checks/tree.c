@@ -1,11 +1,7 @@
-/* Why not SQL for the totals: a recursive query over 200,000 rows takes seconds and its memory is the server's; one
- * streamed pass is linear, and is independent of anything the server computes. */
 #include "checks/tree.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/mem.h"
-
-#include "drive/schema.h"
 
 #include <string.h>
 
@@ -16,6 +12,15 @@ struct tree_strings {
     uint32_t cap, cap_accounts;
     const char **parent_ids; /* while loading */
 };
+
+struct tree *tree_new(unsigned schema)
+{
+    struct tree *t = mem_zalloc(sizeof(*t));
+    t->schema = schema;
+    t->strings = mem_zalloc(sizeof(*t->strings));
+    t->strings->arena = arena_new(1 << 20);
+    return t;
+}
 
 uint32_t tree_find(const struct tree *t, const char *id)
 {
@@ -46,7 +51,7 @@ static void index_build(struct tree *t)
     }
 }
 
-static uint32_t account_find(const struct tree *t, const char *id)
+uint32_t tree_find_account(const struct tree *t, const char *id)
 {
     for (uint32_t i = t->n_accounts; i-- > 0;) /* rows come ordered by account: the last one nearly always fits */
         if (strcmp(t->accounts[i].id, id) == 0)
@@ -54,7 +59,7 @@ static uint32_t account_find(const struct tree *t, const char *id)
     return TREE_NONE;
 }
 
-static struct tree_account *account_add(struct tree *t, const char *id, const char *email)
+struct tree_account *tree_add_account(struct tree *t, const char *id, const char *email)
 {
     struct tree_strings *s = t->strings;
     if (t->n_accounts == s->cap_accounts) {
@@ -62,31 +67,18 @@ static struct tree_account *account_add(struct tree *t, const char *id, const ch
         t->accounts = mem_realloc_array(t->accounts, s->cap_accounts, sizeof(*t->accounts));
     }
     struct tree_account *a = &t->accounts[t->n_accounts++];
-    *a = (struct tree_account){.id = arena_strdup(s->arena, id), .email = arena_strdup(s->arena, email)};
+    *a = (struct tree_account){
+        .id = arena_strdup(s->arena, id), .email = arena_strdup(s->arena, email), .used = -1, .reserved = -1};
     return a;
 }
 
-static bool on_account(void *arg, const struct pg_result *r)
+static const char *keep(struct tree *t, const char *s)
 {
-    struct tree *t = arg;
-    struct tree_account *a = account_add(t, pg_str(r, 0, 0), pg_str(r, 0, 1));
-    a->used = pg_is_null(r, 0, 2) ? -1 : pg_i64(r, 0, 2);
-    a->reserved = pg_is_null(r, 0, 3) ? -1 : pg_i64(r, 0, 3);
-    return true;
+    return s ? arena_strdup(t->strings->arena, s) : NULL;
 }
 
-static bool on_reservations(void *arg, const struct pg_result *r)
+void tree_add(struct tree *t, const struct tree_row *row)
 {
-    struct tree *t = arg;
-    uint32_t a = account_find(t, pg_str(r, 0, 0));
-    if (a != TREE_NONE)
-        t->accounts[a].reservations = pg_i64(r, 0, 1);
-    return true;
-}
-
-static bool on_file(void *arg, const struct pg_result *r)
-{
-    struct tree *t = arg;
     struct tree_strings *s = t->strings;
     if (t->n == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 1024;
@@ -94,22 +86,22 @@ static bool on_file(void *arg, const struct pg_result *r)
         s->parent_ids = mem_realloc_array(s->parent_ids, s->cap, sizeof(*s->parent_ids));
     }
     struct tree_node *n = &t->nodes[t->n];
-    *n = (struct tree_node){.id = arena_strdup(s->arena, pg_str(r, 0, 0)),
-                            .name = arena_strdup(s->arena, pg_str(r, 0, 1)),
-                            .folder = strcmp(pg_str(r, 0, 2), "folder") == 0,
-                            .path = pg_is_null(r, 0, 5) ? NULL : arena_strdup(s->arena, pg_str(r, 0, 5)),
-                            .trashed = !pg_is_null(r, 0, 7),
-                            .agg_size = pg_i64(r, 0, 8),
-                            .agg_files = pg_i64(r, 0, 9),
-                            .agg_folders = pg_i64(r, 0, 10),
-                            .parent = TREE_NONE};
-    n->size = n->folder ? -1 : pg_i64(r, 0, 3);
-    s->parent_ids[t->n] = pg_is_null(r, 0, 4) ? NULL : arena_strdup(s->arena, pg_str(r, 0, 4));
-    n->account = account_find(t, pg_str(r, 0, 6));
+    *n = (struct tree_node){.id = keep(t, row->id),
+                            .name = keep(t, row->name),
+                            .folder = row->folder,
+                            .path = keep(t, row->path),
+                            .size = row->folder ? -1 : row->size,
+                            .trashed = row->trashed,
+                            .agg_size = row->agg_size,
+                            .agg_files = row->agg_files,
+                            .agg_folders = row->agg_folders,
+                            .version = row->version ? hash_str(row->version) : 0,
+                            .parent = TREE_NONE,
+                            .account = tree_find_account(t, row->account)};
+    s->parent_ids[t->n++] = keep(t, row->parent_id);
     if (n->account == TREE_NONE) {
-        account_add(t, pg_str(r, 0, 6), "(no such user)");
+        tree_add_account(t, row->account, "(no such user)");
         n->account = t->n_accounts - 1;
-        t->accounts[n->account].used = t->accounts[n->account].reserved = -1;
     }
     struct tree_account *a = &t->accounts[n->account];
     if (n->folder) {
@@ -118,8 +110,6 @@ static bool on_file(void *arg, const struct pg_result *r)
         a->files++;
         a->sum_size += n->size;
     }
-    t->n++;
-    return true;
 }
 
 static void link_parents(struct tree *t)
@@ -168,51 +158,11 @@ static void order_nodes(struct tree *t)
     mem_free(next);
 }
 
-/* Whole texts, because statements are prepared by the address of their text (pg.h); what an older server lacks comes as
- * NULL through to_jsonb. */
-static const char accounts_sql[] =
-    "SELECT id, email, to_jsonb(u)->>'storage_used', to_jsonb(u)->>'storage_reserved' FROM users u"
-    " WHERE to_jsonb(u)->>'parent_user_id' IS NULL ORDER BY id";
-static const char reservations_sql[] = "SELECT user_id, sum(bytes) FROM storage_reservations GROUP BY user_id";
-static const char files_sql[] = "SELECT id, name, type, size, parent_id, path, user_id, deleted_at, aggregate_size,"
-                                " aggregate_file_count, aggregate_folder_count FROM files ORDER BY user_id";
-static const char files_plain_sql[] =
-    "SELECT id, name, type, size, parent_id, path, user_id, deleted_at, 0, 0, 0 FROM files ORDER BY user_id";
-
-static enum err load_rows(struct pg *c, struct tree *t, struct errinfo *ei)
+void tree_link(struct tree *t)
 {
-    enum err e = pg_each(c, accounts_sql, 0, NULL, on_account, t, ei);
-    if (e == ERR_OK && (t->schema & SCHEMA_RESERVATIONS))
-        e = pg_each(c, reservations_sql, 0, NULL, on_reservations, t, ei);
-    if (e == ERR_OK)
-        e = pg_each(c, t->schema & SCHEMA_AGGREGATES ? files_sql : files_plain_sql, 0, NULL, on_file, t, ei);
-    return e;
-}
-
-enum err tree_load(struct pg_pool *pool, struct tree **out, struct errinfo *ei)
-{
-    struct tree *t = mem_zalloc(sizeof(*t));
-    t->strings = mem_zalloc(sizeof(*t->strings));
-    t->strings->arena = arena_new(1 << 20);
-    struct pg *c = NULL;
-    enum err e = pg_take(pool, &c, ei);
-    if (e == ERR_OK)
-        e = pg_script(c, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", ei);
-    if (e == ERR_OK)
-        e = schema_probe(c, &t->schema, ei);
-    if (e == ERR_OK)
-        e = load_rows(c, t, ei);
-    if (c)
-        pg_give(&c);
-    if (e != ERR_OK) {
-        tree_free(&t);
-        return e;
-    }
     index_build(t);
     link_parents(t);
     order_nodes(t);
-    *out = t;
-    return ERR_OK;
 }
 
 void tree_free(struct tree **tp)

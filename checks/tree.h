@@ -1,7 +1,8 @@
 #ifndef CHECKS_TREE_H
 #define CHECKS_TREE_H
-/* The database's file tree in memory, read row by row in one repeatable-read transaction: about 120 bytes a row plus
- * the names. Every check that looks at rows shares it, so that all of them judge the same instant. Layer 3. */
+/* The database's file tree in memory: about 130 bytes a row plus the names. tree_load reads it row by row in one
+ * repeatable-read transaction; every check that looks at rows shares it, so that all of them judge the same instant.
+ * Tests put rows in by hand. Layer 3. */
 #include "drive/cmd.h"
 #include "store/pg.h"
 
@@ -11,6 +12,7 @@ struct tree_node {
     const char *id, *name, *path; /* path NULL: no object (a folder) */
     int64_t size;                 /* -1 for folders */
     int64_t agg_size, agg_files, agg_folders;
+    uint64_t version; /* hash_str of its text; 0: the rows have none */
     uint32_t parent;  /* index, TREE_NONE: at the root or the parent is missing */
     uint32_t account; /* index into accounts */
     bool folder, trashed, parent_missing, in_cycle, object_seen;
@@ -33,6 +35,18 @@ struct tree {
 };
 /* Loads all accounts. The caller frees. */
 MAY_YIELD enum err tree_load(struct pg_pool *pool, struct tree **out, struct errinfo *ei) WARN_UNUSED;
+
+/* What tree_load is made of: accounts, then rows in any order, then once tree_link. Strings are copied. */
+struct tree_row {
+    const char *id, *name, *parent_id, *path, *account, *version; /* parent_id, path, version: may be NULL */
+    int64_t size, agg_size, agg_files, agg_folders;
+    bool folder, trashed;
+};
+struct tree *tree_new(unsigned schema);
+struct tree_account *tree_add_account(struct tree *t, const char *id, const char *email); /* valid until the next */
+uint32_t tree_find_account(const struct tree *t, const char *id);                         /* TREE_NONE when absent */
+void tree_add(struct tree *t, const struct tree_row *row);
+void tree_link(struct tree *t);
 void tree_free(struct tree **t);
 uint32_t tree_find(const struct tree *t, const char *id); /* TREE_NONE when absent */
 /* "Projects/2024/report.pdf", cut in front to fit. */

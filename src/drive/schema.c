@@ -18,7 +18,11 @@ static const char probe_sql[] =
     " EXISTS (SELECT FROM c WHERE n = 'users.storage_used'),"
     " EXISTS (SELECT FROM c WHERE n = 'storage_reservations.bytes'),"
     " EXISTS (SELECT FROM pg_proc WHERE proname = 'reconcile_folder_aggregates'),"
-    " EXISTS (SELECT FROM c WHERE n = 'users.parent_user_id')";
+    " EXISTS (SELECT FROM c WHERE n = 'users.parent_user_id'),"
+    " EXISTS (SELECT FROM c WHERE n = 'files.version'),"
+    " (SELECT count(*) = 3 FROM c WHERE n IN ('jobs.status', 'jobs.kind', 'jobs.done')),"
+    " (SELECT count(*) = 4 FROM c WHERE n IN ('locks.lock_id', 'locks.file_id', 'locks.holder_name', "
+    "'locks.expires_at'))";
 
 enum err schema_probe(struct pg *c, unsigned *mask, struct errinfo *ei)
 {
@@ -31,7 +35,7 @@ enum err schema_probe(struct pg *c, unsigned *mask, struct errinfo *ei)
                     "the database has no table 'files': DATABASE_URL does not name a drive server's database");
     } else {
         *mask = 0;
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 8; i++)
             if (pg_bool(r, 0, i + 1))
                 *mask |= 1u << i;
     }

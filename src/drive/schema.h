@@ -18,7 +18,10 @@ enum schema_bit {
     SCHEMA_STORAGE_USED = 2, /* users.storage_used, storage_reserved */
     SCHEMA_RESERVATIONS = 4, /* storage_reservations */
     SCHEMA_RECONCILE = 8,    /* reconcile_folder_aggregates() */
-    SCHEMA_SUB_USERS = 16    /* users.parent_user_id */
+    SCHEMA_SUB_USERS = 16,   /* users.parent_user_id */
+    SCHEMA_VERSION = 32,     /* files.version */
+    SCHEMA_JOBS = 64,        /* jobs.status, kind, done */
+    SCHEMA_LOCKS = 128       /* locks.lock_id, file_id, holder_name, expires_at */
 };
 /* Which of these the database has, as a mask. ERR_DB when there is no `files` table at all: not a drive's database. */
 MAY_YIELD enum err schema_probe(struct pg *c, unsigned *mask, struct errinfo *ei) WARN_UNUSED;
