@@ -174,7 +174,9 @@ static void look_for_strays(struct check_ctx *c, struct judge *k)
         map_put(folders, sv_of(o->op == OP_COPY || o->op == OP_MOVE ? o->other_id : o->parent_id), k);
     }
     snprintf(since, sizeof(since), "%" PRId64, k->j->n ? k->j->ops[0].wall_us : INT64_C(0));
-    if (k->j->n > 0 && pg_run(c->pg, sql, 1, params, &res, &ei) != ERR_OK)
+    if (!c->pg)
+        k->strays_why = "; what nobody asked for was not looked for without the database";
+    else if (k->j->n > 0 && pg_run(c->pg, sql, 1, params, &res, &ei) != ERR_OK)
         k->strays_why = "; rows do not tell when they were made";
     for (int i = 0; res && i < pg_rows(res); i++)
         if (!map_get(known, sv_of(pg_str(res, i, 0))) && map_get(folders, sv_of(pg_str(res, i, 3))))

@@ -8,10 +8,16 @@
 #include "store/blob.h"
 #include "store/pg.h"
 
+/* What has to be at rest before anything is judged. */
+enum check_rest { CHECK_REST_JOBS, CHECK_REST_RESERVED, CHECK_REST_STREAMS, CHECK_RESTS };
+
 struct check_ctx {
     struct cmd_ctx *cmd;
     struct pg_pool *pg; /* NULL: no DATABASE_URL or not reachable; why in pg_why */
     struct errinfo pg_why;
+    unsigned schema;           /* enum schema_bit */
+    int64_t left[CHECK_RESTS]; /* what was not at rest when it was given up; -1: nobody tells */
+    int64_t waited_us;
     struct tree *tree; /* NULL: could not be read; why in pg_why */
     struct blob *blob; /* NULL likewise */
     struct errinfo blob_why;
@@ -26,20 +32,26 @@ struct check {
     const char *what; /* one line for --help */
     MAY_YIELD void (*run)(struct check_ctx *c, struct check_result *r);
 };
-extern const struct check check_aggregates, check_storage, check_structure, check_objects, check_ledger, check_versions,
-    check_locks, check_changes, check_events, check_convergence, check_database, check_server;
+extern const struct check check_drain, check_aggregates, check_storage, check_structure, check_objects, check_ledger,
+    check_answers, check_reads, check_versions, check_locks, check_changes, check_events, check_convergence,
+    check_database, check_server;
+/* Waits until the server is at rest, within limits, and fills left. */
+MAY_YIELD void check_drain_wait(struct check_ctx *c);
 
 /* What the counters stood at when the command began, so that only its own deadlocks and errors are held against it. */
 struct check_baseline {
-    bool known_pg, known_server, known_overrun;
-    int64_t deadlocks, server_errors;
+    bool known_pg, known_server, known_overrun, known_streams;
+    int64_t deadlocks, server_errors, streams;
     int64_t overrun; /* bytes that accounts use beyond their limits */
 };
+#define CHECK_STREAMS "drive_streams" /* the metric of the event streams open now */
 /* Reads the counters; what can't be read stays unknown and then counts from the beginning. */
 MAY_YIELD void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out);
 MAY_YIELD enum err check_read_deadlocks(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err check_read_overrun(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD enum err check_read_server_errors(struct cmd_ctx *ctx, int64_t *out, struct errinfo *ei) WARN_UNUSED;
+/* A figure of the server's /metrics; ERR_NOTFOUND: not offered. */
+MAY_YIELD enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out,
+                                     struct errinfo *ei) WARN_UNUSED;
 
 /* Helpers for the files. A detail is one wrong thing: it raises r->wrong; the first 50 are kept. */
 void check_detail(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -9,8 +9,9 @@ struct check_conf {
 
 static const struct opt options[] = {
     {"only", 0, "NAMES", OPT_STR, offsetof(struct check_conf, only), 0, 0,
-     "run these checks alone: aggregates, storage, structure, objects, ledger, versions,\nlocks, changes, events, "
-     "convergence, database, server"},
+     "run these checks alone: drain, aggregates, storage, structure, objects, ledger,\nanswers, reads, versions, "
+     "locks, "
+     "changes, events, convergence, database, server"},
     {"run", 0, "DIR", OPT_STR, offsetof(struct check_conf, run), 0, 0,
      "judge the ledger of this run folder too (a run prints its folder)"},
     {0},

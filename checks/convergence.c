@@ -1,6 +1,7 @@
-/* When all is quiet each app's view of its open folders is what the server's rows say: the apps left a count and a hash
- * of each view in the ledger, the same is made of the rows. A folder that its app knew to be out of date is left out.
- */
+/* When all is quiet each app's view of its open folders is what the server's rows say, in names and in content
+ * versions: the apps left a count and hashes of each view in the ledger, the same is made of the rows. A folder that
+ * its app knew to be out of date is left out. */
+#include "base/hash.h"
 #include "base/mem.h"
 #include "checks/check.h"
 #include "drive/ledger.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 struct folder_sum {
-    uint64_t hash, n;
+    uint64_t names, versions, n;
 };
 
 static const struct journal_op *last_change(const struct journal *j, const char *folder)
@@ -26,16 +27,19 @@ static const struct journal_op *last_change(const struct journal *j, const char 
 static void report(struct check_result *r, const struct tree *t, const struct journal *j, const struct journal_note *n,
                    uint32_t at, const struct folder_sum *is)
 {
-    char path[200], when[32] = "", change[120] = "";
+    char path[200], when[32] = "", change[200] = "";
     const struct journal_op *o = last_change(j, n->file_id);
     if (o)
-        snprintf(change, sizeof(change), "; the last change there: %s by app %" PRIu32 " at %s",
-                 drive_op_text((enum drive_op)o->op), o->app, journal_time(when, o->wall_us));
+        snprintf(change, sizeof(change), "; the last change there: %s of %s by app %" PRIu32 " at %s",
+                 drive_op_text((enum drive_op)o->op), o->file_id, o->app, journal_time(when, o->wall_us));
     check_detail(r,
                  "app %" PRIu32 " sees %" PRIu64 " entries in folder %s (%s), the rows are %" PRIu64
-                 "%s%s; look: SELECT id, name FROM files WHERE parent_id = '%s' AND deleted_at IS NULL",
+                 "%s%s; look: SELECT * FROM files WHERE parent_id = '%s' AND deleted_at IS NULL",
                  n->app, n->size, n->file_id, tree_path(t, at, path, sizeof(path)), is->n,
-                 n->size == is->n ? " but others" : "", change, n->file_id);
+                 n->size != is->n      ? ""
+                 : n->key != is->names ? " but others"
+                                       : " and one of another version",
+                 change, n->file_id);
 }
 
 static struct folder_sum *sums_of(const struct tree *t)
@@ -45,10 +49,26 @@ static struct folder_sum *sums_of(const struct tree *t)
         const struct tree_node *n = &t->nodes[i];
         if (n->trashed || n->parent == TREE_NONE)
             continue;
-        sums[n->parent].hash += ledger_entry_hash(n->id, n->name);
+        sums[n->parent].names += ledger_entry_hash(n->id, n->name);
+        sums[n->parent].versions += n->folder ? 0 : ledger_version_hash(n->id, n->version);
         sums[n->parent].n++;
     }
     return sums;
+}
+
+/* Whether the rows' versions are what the API tells: one acknowledged write whose version its row still has proves it.
+ */
+static bool versions_alike(const struct tree *t, const struct journal *j)
+{
+    for (size_t i = 0; i < j->n; i++) {
+        const struct journal_op *o = &j->ops[i];
+        if ((o->op != OP_SAVE && o->op != OP_UPLOAD) || !journal_acked(o) || !o->version_after[0])
+            continue;
+        uint32_t at = tree_find(t, o->file_id);
+        if (at != TREE_NONE && t->nodes[at].version == hash_str(o->version_after))
+            return true;
+    }
+    return false;
 }
 
 /* Somebody else changed the folder after the view was noted: then they may differ. Only our own server's table of
@@ -62,6 +82,8 @@ static bool changed_since(struct check_ctx *c, const struct journal_note *n)
     const char *params[] = {since, n->file_id};
     struct pg_result *res = NULL;
     struct errinfo ei;
+    if (!c->pg)
+        return false;
     snprintf(since, sizeof(since), "%" PRId64, n->wall_us);
     bool changed = pg_run(c->pg, sql, 2, params, &res, &ei) == ERR_OK && pg_rows(res) > 0;
     pg_result_free(&res);
@@ -76,6 +98,7 @@ static void run(struct check_ctx *c, struct check_result *r)
     if (!t)
         return;
     struct folder_sum *sums = sums_of(t);
+    bool versions = versions_alike(t, j);
     for (size_t i = 0; i < j->n_notes; i++) {
         const struct journal_note *n = &j->notes[i];
         uint32_t at = n->op == OP_LIST ? tree_find(t, n->file_id) : TREE_NONE;
@@ -85,13 +108,16 @@ static void run(struct check_ctx *c, struct check_result *r)
         if (n->flags != 0)
             continue;
         r->examined++;
-        if ((n->key != sums[at].hash || n->size != sums[at].n) && !changed_since(c, n))
+        bool same =
+            n->key == sums[at].names && n->size == sums[at].n && (!versions || n->versions == sums[at].versions);
+        if (!same && !changed_since(c, n))
             report(r, t, j, n, at, &sums[at]);
     }
     if (r->examined == 0)
         check_not_run(r, "the run left no views: it was interrupted, or its apps had not listed their folders");
     else
-        check_summary(r, "%" PRIu64 " views of folders, %" PRIu64 " not as the rows are%s", r->examined, r->wrong,
+        check_summary(r, "%" PRIu64 " views of folders, names%s compared, %" PRIu64 " not as the rows are%s",
+                      r->examined, versions ? " and versions" : "", r->wrong,
                       known_old ? "; some that their apps knew to be out of date are left out" : "");
     mem_free(sums);
 }

@@ -8,8 +8,17 @@
 
 struct reader {
     struct journal *j;
-    size_t cap, cap_notes;
+    size_t cap, cap_notes, cap_reads, cap_troubles;
 };
+
+/* Room for one more of n. */
+static void *grown(void *items, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return items;
+    *cap = *cap ? *cap * 2 : 256;
+    return mem_realloc_array(items, *cap, size);
+}
 
 static const char *keep(struct journal *j, const char *s)
 {
@@ -19,10 +28,7 @@ static const char *keep(struct journal *j, const char *s)
 static void on_intent(struct reader *rd, const struct ledger_record *r)
 {
     struct journal *j = rd->j;
-    if (j->n == rd->cap) {
-        rd->cap = rd->cap ? rd->cap * 2 : 256;
-        j->ops = mem_realloc_array(j->ops, rd->cap, sizeof(*j->ops));
-    }
+    j->ops = grown(j->ops, j->n, &rd->cap, sizeof(*j->ops));
     j->ops[j->n++] = (struct journal_op){.seq = r->seq,
                                          .file_id = keep(j, r->file_id),
                                          .parent_id = keep(j, r->parent_id),
@@ -73,19 +79,55 @@ static void on_outcome(struct reader *rd, const struct ledger_record *r)
     o->version_after = keep(rd->j, r->version_after);
 }
 
+static void on_read(struct reader *rd, const struct ledger_record *r)
+{
+    struct journal *j = rd->j;
+    j->reads = grown(j->reads, j->n_reads, &rd->cap_reads, sizeof(*j->reads));
+    j->reads[j->n_reads++] = (struct journal_read){.file_id = keep(j, r->file_id),
+                                                   .listed = keep(j, r->version_before),
+                                                   .version = keep(j, r->version_after),
+                                                   .why = keep(j, r->name),
+                                                   .sent_us = r->mono_us - (int64_t)r->seq,
+                                                   .told_us = r->mono_us,
+                                                   .wall_us = r->wall_us,
+                                                   .key = r->content_key,
+                                                   .revision = r->revision,
+                                                   .parent_revision = r->parent_revision,
+                                                   .size = r->size,
+                                                   .app = r->app,
+                                                   .login = r->login,
+                                                   .outcome = (enum outcome)r->outcome};
+}
+
+static void on_trouble(struct reader *rd, const struct ledger_record *r)
+{
+    struct journal *j = rd->j;
+    j->troubles = grown(j->troubles, j->n_troubles, &rd->cap_troubles, sizeof(*j->troubles));
+    j->troubles[j->n_troubles++] = (struct journal_trouble){.file_id = keep(j, r->file_id),
+                                                            .why = keep(j, r->name),
+                                                            .from_us = r->mono_us - (int64_t)r->seq,
+                                                            .to_us = r->mono_us,
+                                                            .wall_us = r->wall_us,
+                                                            .app = r->app,
+                                                            .login = r->login,
+                                                            .kind = r->kind,
+                                                            .op = r->op,
+                                                            .how = r->flags};
+}
+
 static void on_note(struct reader *rd, const struct ledger_record *r)
 {
     struct journal *j = rd->j;
-    if (r->op == OP_DOWNLOAD)
+    if (r->op == OP_DOWNLOAD) {
+        on_read(rd, r);
         return;
-    if (j->n_notes == rd->cap_notes) {
-        rd->cap_notes = rd->cap_notes ? rd->cap_notes * 2 : 256;
-        j->notes = mem_realloc_array(j->notes, rd->cap_notes, sizeof(*j->notes));
     }
+    j->notes = grown(j->notes, j->n_notes, &rd->cap_notes, sizeof(*j->notes));
     j->notes[j->n_notes++] = (struct journal_note){.file_id = keep(j, r->file_id),
                                                    .at_us = r->mono_us,
                                                    .wall_us = r->wall_us,
                                                    .key = r->revision,
+                                                   .versions = r->content_key,
                                                    .size = r->size,
                                                    .app = r->app,
                                                    .login = r->login,
@@ -102,6 +144,8 @@ static bool on_record(void *arg, const struct ledger_record *r)
         on_outcome(rd, r);
     else if (r->kind == LEDGER_NOTE)
         on_note(rd, r);
+    else if (r->kind == LEDGER_UNANSWERED || r->kind == LEDGER_STOOD_STILL)
+        on_trouble(rd, r);
     rd->j->n_apps = r->app >= rd->j->n_apps ? r->app + 1 : rd->j->n_apps;
     return true;
 }
@@ -162,6 +206,8 @@ void journal_free(struct journal **jp)
     arena_free(&j->mem);
     mem_free(j->ops);
     mem_free(j->notes);
+    mem_free(j->reads);
+    mem_free(j->troubles);
     mem_free(j->account_of);
     MEM_FREE(*jp);
 }

@@ -18,15 +18,35 @@ struct journal_op {
 struct journal_note {
     const char *file_id;
     int64_t at_us, wall_us;
-    uint64_t key, size; /* as the note's maker means them: ledger.h */
+    uint64_t key, versions, size; /* as the note's maker means them: ledger.h */
     uint32_t app, login;
     uint8_t op, flags;
+};
+/* A file's content as an app read it. */
+struct journal_read {
+    const char *file_id, *listed, *version,
+        *why; /* version: told with the bytes; why: "" or what was wrong with them */
+    int64_t sent_us, told_us, wall_us;
+    uint64_t key, revision, parent_revision, size; /* of its header; revision 0: it has none */
+    uint32_t app, login;
+    enum outcome outcome; /* OK or WRONG */
+};
+/* What should not have happened: a request without an answer, a transaction that stood still. */
+struct journal_trouble {
+    const char *file_id, *why;
+    int64_t from_us, to_us, wall_us; /* wall: of its end */
+    uint32_t app, login;
+    uint8_t kind, op, how; /* enum ledger_kind, drive_op, ledger_silence */
 };
 struct journal {
     struct journal_op *ops; /* in the order of their requests */
     size_t n;
     struct journal_note *notes;
     size_t n_notes;
+    struct journal_read *reads; /* in the order of their ends, as are the troubles */
+    size_t n_reads;
+    struct journal_trouble *troubles;
+    size_t n_troubles;
     const char **emails;  /* by login; NULL: not told */
     uint32_t *account_of; /* by login; all 0 when the run's folder does not tell */
     size_t n_logins;

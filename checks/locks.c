@@ -1,11 +1,13 @@
 /* Edit locks exclude: the time that one app certainly held a file (from the answer that granted it to the request that
- * let it go, or until it lapsed) does not overlap with another's, and nobody's save is taken within it. */
+ * let it go, or until it lapsed) does not overlap with another's, and nobody's save is taken within it. A lock that was
+ * let go is gone; one whose release had no answer lapses by itself: its holder and its end are told. */
 #include "base/arena.h"
 #include "base/mem.h"
 #include "checks/check.h"
 #include "drive/api.h"
 #include "drive/content.h"
 #include "drive/path.h"
+#include "drive/schema.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -88,21 +90,56 @@ static void judge_saves(const struct journal *j, const struct hold *h, size_t n,
 
 /* ---- the probe: one login holds a file, another one saves it all the same ---- */
 
-/* A live file whose content is known, since the run wrote it once only. */
-static const struct journal_op *probe_file(struct check_ctx *c, const struct journal *j)
+#define PROBE_TRIES 8
+
+struct probe {
+    const char *file_id, *name;
+    struct content content; /* what the file holds: saving that loses nothing on a server that takes it */
+    char ext[16];
+};
+struct head {
+    char bytes[CONTENT_HEAD_MAX];
+    size_t n;
+};
+
+static int on_head(void *arg, const char *p, size_t n)
 {
-    for (size_t i = j->n; i-- > 0;) {
+    struct head *h = arg;
+    size_t take = sizeof(h->bytes) - h->n < n ? sizeof(h->bytes) - h->n : n;
+    memcpy(h->bytes + h->n, p, take);
+    h->n += take;
+    return 0;
+}
+
+/* By its first bytes; false when they are none of ours. */
+static MAY_YIELD bool identify(struct api *api, const struct tree_node *row, struct probe *p)
+{
+    struct head head = {.n = 0};
+    struct api_result r;
+    struct sv ext = path_extension(sv_of(row->name));
+    str_format(p->ext, sizeof(p->ext), SV_FMT, SV_ARG(ext));
+    if (api_download(api, p->file_id, 0, CONTENT_HEAD_MAX, on_head, &head, NULL, 0, &r) != ERR_OK ||
+        r.outcome != OUT_OK || !content_identify((struct sv){head.bytes, head.n}, p->ext, &p->content))
+        return false;
+    return p->content.size == (uint64_t)row->size;
+}
+
+/* The file that the run locked last and that is still there. */
+static MAY_YIELD bool choose(struct check_ctx *c, const struct journal *j, struct api *api, uint32_t login,
+                             struct probe *p)
+{
+    int tries = 0;
+    for (size_t i = j->n; i-- > 0 && tries < PROBE_TRIES;) {
         const struct journal_op *o = &j->ops[i];
-        if (o->op != OP_UPLOAD || !journal_acked(o) || !c->tree)
+        uint32_t at = o->op == OP_LOCK && o->login == login ? tree_find(c->tree, o->file_id) : TREE_NONE;
+        if (at == TREE_NONE || c->tree->nodes[at].trashed)
             continue;
-        bool touched = false;
-        for (size_t k = i + 1; k < j->n && !touched; k++)
-            touched = strcmp(j->ops[k].file_id, o->file_id) == 0;
-        uint32_t at = tree_find(c->tree, o->file_id);
-        if (!touched && at != TREE_NONE && !c->tree->nodes[at].trashed)
-            return o;
+        *p = (struct probe){.file_id = o->file_id, .name = c->tree->nodes[at].name};
+        tries++;
+        if (identify(api, &c->tree->nodes[at], p))
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static uint32_t other_login(const struct journal *j, uint32_t login)
@@ -127,44 +164,53 @@ static MAY_YIELD struct api *sign_in(struct check_ctx *c, const char *email)
     return api;
 }
 
-/* Saves the very bytes that the file holds, so that a server that takes them loses nothing. "" or why not. */
-static MAY_YIELD const char *try_save(struct check_result *r, const struct journal_op *o, struct api *holder,
+/* "" or what came of it. */
+static MAY_YIELD const char *try_save(struct check_result *r, const struct probe *p, struct api *holder,
                                       struct api *other)
 {
     struct arena *mem = arena_new(4096);
     struct api_lock lock = {.id = ""};
     struct api_result res;
     struct drive_file f = {0};
-    struct sv ext = path_extension(sv_of(o->name));
-    const struct content content = {o->content_key, o->revision, o->parent_revision, o->size,
-                                    arena_strndup(mem, ext.p, ext.n)};
     const char *result = "; the file for the probe could not be locked";
-    api_lock(holder, o->file_id, 60, NULL, &lock, &res);
+    api_lock(holder, p->file_id, 60, NULL, &lock, &res);
     if (res.outcome == OUT_OK) {
-        api_replace(other, o->file_id, o->name, NULL, NULL, &content, mem, &f, &res);
+        api_replace(other, p->file_id, p->name, NULL, NULL, &p->content, mem, &f, &res);
         result = res.outcome == OUT_CONFLICT ? "; a save under another login's lock was refused"
                                              : "; the probe with another login's lock had no clear answer";
         if (res.outcome == OUT_OK) {
             check_detail(r,
                          "file %s: a save by another login was taken (%d) while lock %s held the file; look: POST"
                          " /api/files/%s/replace without X-Lock-Id",
-                         o->file_id, res.status, lock.id, o->file_id);
+                         p->file_id, res.status, lock.id, p->file_id);
             result = "; a save under another login's lock was taken";
         }
-        api_unlock(holder, o->file_id, lock.id, &res);
+        api_unlock(holder, p->file_id, lock.id, &res);
     }
     arena_free(&mem);
     return result;
 }
 
+/* A login of the run that has another one beside it in its account. */
+static uint32_t first_login(const struct journal *j)
+{
+    for (uint32_t i = 0; i < j->n_logins; i++)
+        if (j->emails[i] && other_login(j, i) != UINT32_MAX)
+            return i;
+    return UINT32_MAX;
+}
+
 static MAY_YIELD const char *probe(struct check_ctx *c, const struct journal *j, struct check_result *r)
 {
-    const struct journal_op *o = probe_file(c, j);
-    uint32_t second = o ? other_login(j, o->login) : UINT32_MAX;
-    if (second == UINT32_MAX)
-        return "; no probe: it takes a file uploaded by the run and a second login";
-    struct api *holder = sign_in(c, j->emails[o->login]), *other = sign_in(c, j->emails[second]);
-    const char *result = holder && other ? try_save(r, o, holder, other) : "; no probe: the logins cannot sign in";
+    uint32_t first = c->tree ? first_login(j) : UINT32_MAX;
+    struct probe p;
+    if (first == UINT32_MAX)
+        return "; no probe: it takes the rows and two logins of one account";
+    struct api *holder = sign_in(c, j->emails[first]), *other = sign_in(c, j->emails[other_login(j, first)]);
+    const char *result = "; no probe: the logins cannot sign in";
+    if (holder && other)
+        result = choose(c, j, holder, first, &p) ? try_save(r, &p, holder, other)
+                                                 : "; no probe: no file that was locked can be read";
     if (holder)
         api_free(&holder);
     if (other)
@@ -172,11 +218,57 @@ static MAY_YIELD const char *probe(struct check_ctx *c, const struct journal *j,
     return result;
 }
 
+/* ---- what is still held ---- */
+
+struct left {
+    uint64_t n;     /* held by an app of the run, whose release had no answer, or by others: they lapse by themselves */
+    char text[120]; /* the first of them */
+};
+
+static const struct journal_op *find_lock(const struct journal *j, enum drive_op op, const char *lock_id)
+{
+    for (size_t i = 0; j && i < j->n; i++)
+        if (j->ops[i].op == op && journal_acked(&j->ops[i]) && strcmp(j->ops[i].other_id, lock_id) == 0)
+            return &j->ops[i];
+    return NULL;
+}
+
+static MAY_YIELD void look_at_left(struct check_ctx *c, const struct journal *j, struct check_result *r, struct left *l)
+{
+    static const char sql[] =
+        "SELECT lock_id, file_id, holder_name, to_char(expires_at AT TIME ZONE 'UTC', 'HH24:MI:SS\"Z\"')"
+        " FROM locks WHERE expires_at > clock_timestamp() ORDER BY expires_at LIMIT 200";
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    char at[32];
+    if (!c->pg || !(c->schema & SCHEMA_LOCKS) || pg_run(c->pg, sql, 0, NULL, &res, &ei) != ERR_OK)
+        return;
+    for (int i = 0; i < pg_rows(res); i++) {
+        const char *lock = pg_str(res, i, 0), *file = pg_str(res, i, 1);
+        const struct journal_op *gone = find_lock(j, OP_UNLOCK, lock), *taken = find_lock(j, OP_LOCK, lock);
+        if (gone)
+            check_detail(r,
+                         "file %s: app %" PRIu32 " let lock %s go at %s, and it is still held, by %s until %s; look:"
+                         " SELECT * FROM locks WHERE file_id = '%s'",
+                         file, gone->app, lock, journal_time(at, gone->wall_us), pg_str(res, i, 2), pg_str(res, i, 3),
+                         file);
+        else if (l->n++ == 0)
+            str_format(l->text, sizeof(l->text), "file %s by %s%s until %s", file, pg_str(res, i, 2),
+                       taken ? ", an app of the run," : "", pg_str(res, i, 3));
+    }
+    pg_result_free(&res);
+}
+
 static void run(struct check_ctx *c, struct check_result *r)
 {
     const struct journal *j = check_journal(c, r);
-    if (!j)
+    struct left left = {.n = 0};
+    look_at_left(c, j, r, &left);
+    if (!j) {
+        if (left.n > 0)
+            check_not_run(r, "no run to judge: give its folder with --run; still held: %s", left.text);
         return;
+    }
     struct hold *h = mem_alloc((j->n + 1) * sizeof(*h));
     size_t n = collect(j, h), last = 0;
     for (size_t i = 1; i < n; i++) {
@@ -187,11 +279,12 @@ static void run(struct check_ctx *c, struct check_result *r)
     }
     judge_saves(j, h, n, r);
     r->examined = n;
-    if (n == 0) {
-        check_not_run(r, "the run took no edit locks");
+    if (n == 0 && r->wrong == 0) {
+        check_not_run(r, "the run took no edit locks%s%s", left.n ? "; still held: " : "", left.text);
     } else {
         const char *probed = probe(c, j, r);
-        check_summary(r, "%zu locks held, %" PRIu64 " wrong%s", n, r->wrong, probed);
+        check_summary(r, "%zu locks held, %" PRIu64 " wrong%s%s%s", n, r->wrong, probed, left.n ? "; still held: " : "",
+                      left.text);
     }
     mem_free(h);
 }

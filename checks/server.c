@@ -1,21 +1,25 @@
-/* Server errors (unexpected 5xx answers) as the server counts them in /metrics. A server without that counter is "not
- * offered": the run's own 5xx answers are failures of their operations in any case. */
+/* What the server says of itself in /metrics: unexpected 5xx answers that it counted, and event streams that it still
+ * holds although every app has left. A server without these figures is "not offered": the run's own 5xx answers are
+ * failures of their operations in any case. */
 #include "checks/check.h"
 #include "drive/scrape.h"
+#include "net/coro.h"
 
 #include <inttypes.h>
 
-static const char counter[] = "drive_server_errors_total";
+#define ERRORS   "drive_server_errors_total"
+#define REQUESTS "drive_requests_total"
+#define ALONE_US (1500 * US_PER_MS)
 
-enum err check_read_server_errors(struct cmd_ctx *ctx, int64_t *out, struct errinfo *ei)
+enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out, struct errinfo *ei)
 {
     struct buf text;
     double value;
     if (!ctx->target->url)
         return err_set(ei, ERR_ENV, "TMA_URL is not set");
     enum err e = scrape(ctx->http, ctx->target->url, 10 * US_PER_S, &text, ei);
-    if (e == ERR_NOTFOUND || (e == ERR_OK && !scrape_value(buf_cstr(&text), counter, &value)))
-        e = err_set(ei, ERR_NOTFOUND, "not offered: the server's /metrics has no %s", counter);
+    if (e == ERR_NOTFOUND || (e == ERR_OK && !scrape_value(buf_cstr(&text), name, &value)))
+        e = err_set(ei, ERR_NOTFOUND, "not offered: the server's /metrics has no %s", name);
     else if (e == ERR_OK)
         *out = (int64_t)value;
     buf_done(&text);
@@ -32,14 +36,36 @@ void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
         out->known_overrun = check_read_overrun(pg, &out->overrun, &ei) == ERR_OK;
         pg_pool_free(&pg);
     }
-    out->known_server = check_read_server_errors(ctx, &out->server_errors, &ei) == ERR_OK;
+    out->known_server = check_read_metric(ctx, ERRORS, &out->server_errors, &ei) == ERR_OK;
+    out->known_streams = check_read_metric(ctx, CHECK_STREAMS, &out->streams, &ei) == ERR_OK;
+}
+
+/* Nobody but us asks the server for anything: streams that are open then belong to nobody. */
+static MAY_YIELD bool alone(struct cmd_ctx *ctx)
+{
+    int64_t before, after;
+    struct errinfo ei;
+    if (check_read_metric(ctx, REQUESTS, &before, &ei) != ERR_OK)
+        return false;
+    coro_sleep_until(ctx->loop, mono_add(mono_now(), ALONE_US));
+    return check_read_metric(ctx, REQUESTS, &after, &ei) == ERR_OK && after == before + 1; /* our own question */
+}
+
+static MAY_YIELD void judge_streams(struct check_ctx *c, struct check_result *r)
+{
+    int64_t left = c->left[CHECK_REST_STREAMS];
+    if (left > 0 && alone(c->cmd))
+        check_detail(r,
+                     "the server holds %" PRId64 " event streams more than when the command began, and nobody is there"
+                     " any more; look: GET /metrics, %s",
+                     left, CHECK_STREAMS);
 }
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
     struct errinfo ei = {0};
     int64_t now = 0;
-    if (check_read_server_errors(c->cmd, &now, &ei) != ERR_OK) {
+    if (check_read_metric(c->cmd, ERRORS, &now, &ei) != ERR_OK) {
         check_not_run(r, "%s", err_message(&ei));
         return;
     }
@@ -49,7 +75,10 @@ static void run(struct check_ctx *c, struct check_result *r)
     if (now > before)
         check_detail(r, "the server counted %" PRId64 " errors (unexpected 5xx); look at its log for the requests",
                      now - before);
-    check_summary(r, "%" PRId64 " server errors", now - before);
+    judge_streams(c, r);
+    check_summary(r, "%" PRId64 " server errors, %" PRId64 " streams left open", now - before,
+                  c->left[CHECK_REST_STREAMS] > 0 ? c->left[CHECK_REST_STREAMS] : 0);
 }
 
-const struct check check_server = {"server", "errors that the server counted itself", run};
+const struct check check_server = {"server", "errors that the server counted itself, streams that it holds for nobody",
+                                   run};

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-#define REST_US (5 * US_PER_S) /* a copy that outlived its client's patience may still be running */
+#define REST_US (2 * US_PER_S) /* drain.c has waited for our own: another client may be at work */
 
 /* What the account has reserved once that has been given the time to end; -1 when it can't be told. */
 static MAY_YIELD int64_t still_reserved(struct check_ctx *c, const char *account)

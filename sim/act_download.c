@@ -65,8 +65,10 @@ static void note_read(struct action *x, const struct picked *t, const struct rea
                       const struct api_result *r)
 {
     struct ledger_record rec = {.op = OP_DOWNLOAD, .outcome = (uint8_t)r->outcome, .status = (uint16_t)r->status};
-    if (!x->app->w->ledger || r->outcome != OUT_OK)
+    if (!x->app->w->ledger || (r->outcome != OUT_OK && r->outcome != OUT_WRONG))
         return;
+    rec.seq = (uint64_t)mono_diff(mono_now(), r->sent);
+    action_text(rec.name, sizeof(rec.name), r->outcome == OUT_WRONG ? r->reason : "");
     action_text(rec.file_id, sizeof(rec.file_id), t->id);
     action_text(rec.version_before, sizeof(rec.version_before), t->version);
     action_text(rec.version_after, sizeof(rec.version_after), version);

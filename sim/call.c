@@ -1,5 +1,6 @@
 #include "sim/call.h"
 #include "sim/logins.h"
+#include "sim/witness.h"
 
 static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r)
 {
@@ -49,5 +50,6 @@ void call_record(const struct call *c, enum drive_op op, const struct api_result
 {
     if (due.us)
         due = mono_add(due, c->waited_us);
+    witness_silence(c->app, op, r);
     meter_record(&c->app->w->meter, op, r, due);
 }

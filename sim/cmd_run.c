@@ -8,6 +8,7 @@
 #include "sim/phase.h"
 #include "sim/plan.h"
 #include "sim/rundir.h"
+#include "sim/stills.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -37,6 +38,7 @@ struct run {
     double arrive_per_s;
     struct inject inject;
     struct server_watch *watch;
+    struct stills *stills;
 };
 
 static const struct opt_pos pos[] = {
@@ -285,11 +287,14 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
     malloc_trim(0); /* what the set-up freed must not hide what the apps take */
     report_floor(&run->report);
     enum err e = make_apps(run, ei);
+    if (e == ERR_OK)
+        e = stills_new(&run->stills, &run->worker, ei);
     if (e != ERR_OK)
         return e;
     logins_keep(&run->worker);
     phases_run(&c);
     add_figures(run, &c);
+    stills_free(&run->stills);
     return rundir_close(&run->dir, ei);
 }
 

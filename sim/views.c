@@ -354,13 +354,16 @@ struct view_item view_file(const struct view *v, uint64_t k, uint32_t *at)
     return view_file_at(v, i, (uint32_t)k);
 }
 
-uint64_t view_hash(const struct view *v, uint32_t at)
+uint64_t view_hash(const struct view *v, uint32_t at, uint64_t *versions)
 {
     const struct snap *s = v->open[at].snap;
     uint64_t sum = 0;
+    *versions = 0;
     for (uint32_t k = 0; s && k < s->n; k++) {
         struct view_item it = item_of(s, k);
         sum += ledger_entry_hash(it.id, it.name);
+        if (!it.folder)
+            *versions += ledger_version_hash(it.id, it.version ? hash_str(it.version) : 0);
     }
     return sum;
 }

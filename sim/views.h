@@ -61,6 +61,7 @@ uint32_t view_items(const struct view *v, uint32_t at); /* files and folders */
 struct view_item view_file(const struct view *v, uint64_t k, uint32_t *at);
 uint32_t view_files(const struct view *v, uint32_t at);
 struct view_item view_file_at(const struct view *v, uint32_t at, uint32_t k); /* k < view_files */
-uint64_t view_hash(const struct view *v, uint32_t at); /* of all its entries: ledger_entry_hash added up */
+/* Of all its entries: ledger_entry_hash, and into *versions ledger_version_hash, added up. */
+uint64_t view_hash(const struct view *v, uint32_t at, uint64_t *versions);
 bool view_has(const struct view *v, uint32_t at, const char *id, struct view_item *out); /* out may be NULL */
 #endif

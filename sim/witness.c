@@ -1,13 +1,14 @@
 #include "sim/witness.h"
 #include "base/hash.h"
 #include "base/map.h"
+#include "base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-static void note(struct app *a, struct ledger_record *rec)
+static void note(struct app *a, struct ledger_record *rec, enum ledger_kind kind)
 {
-    rec->kind = LEDGER_NOTE;
+    rec->kind = (uint8_t)kind;
     rec->app = a->index;
     rec->login = a->login->index;
     rec->mono_us = mono_now().us;
@@ -24,21 +25,60 @@ void witness_stream(struct app *a, enum ledger_stream what, const struct api_eve
         snprintf(rec.file_id, sizeof(rec.file_id), "%s", ev->file_id);
         rec.revision = hash_str(ev->cursor);
     }
-    note(a, &rec);
+    note(a, &rec, LEDGER_NOTE);
+}
+
+/* -1: it was answered, or never asked. */
+static int silence_of(const struct api_result *r)
+{
+    static const struct {
+        enum err err;
+        enum ledger_silence how;
+    } rows[] = {
+        {ERR_TIMEOUT, LEDGER_TIMED_OUT}, {ERR_CONNECT, LEDGER_NO_CONNECTION}, {ERR_RESOLVE, LEDGER_NO_CONNECTION},
+        {ERR_TLS, LEDGER_NO_CONNECTION}, {ERR_RESET, LEDGER_CLOSED},          {ERR_CLOSED, LEDGER_CLOSED},
+        {ERR_CANCELLED, LEDGER_CUT},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].err == r->err)
+            return (int)rows[i].how;
+    return -1;
+}
+
+void witness_silence(struct app *a, enum drive_op op, const struct api_result *r)
+{
+    int how = silence_of(r);
+    struct ledger_record rec = {.op = (uint8_t)op, .outcome = (uint8_t)r->outcome, .status = (uint16_t)r->status};
+    if (how < 0 || !a->w->ledger || r->sent.us == 0)
+        return;
+    rec.flags = (uint8_t)how;
+    rec.seq = (uint64_t)mono_diff(mono_now(), r->sent);
+    snprintf(rec.name, sizeof(rec.name), "%s", r->reason);
+    note(a, &rec, LEDGER_UNANSWERED);
+}
+
+void witness_still(struct worker *w, int64_t age_us, const char *what)
+{
+    struct ledger_record rec = {
+        .kind = LEDGER_STOOD_STILL, .mono_us = mono_now().us, .wall_us = wall_now().us, .seq = (uint64_t)age_us};
+    if (!w->ledger)
+        return;
+    snprintf(rec.name, sizeof(rec.name), "%s", what);
+    ledger_append(w->ledger, &rec);
 }
 
 static void witness_folder(struct app *a, uint32_t at, struct map *seen)
 {
     const struct view_folder *o = &a->view.open[at];
-    struct ledger_record rec = {
-        .op = OP_LIST, .flags = o->dirty, .revision = view_hash(&a->view, at), .size = view_items(&a->view, at)};
-    char key[DRIVE_ID_MAX + 40];
+    struct ledger_record rec = {.op = OP_LIST, .flags = o->dirty, .size = view_items(&a->view, at)};
+    char key[DRIVE_ID_MAX + 60];
+    rec.revision = view_hash(&a->view, at, &rec.content_key);
     snprintf(rec.file_id, sizeof(rec.file_id), "%s", view_id(&a->view, at));
-    snprintf(key, sizeof(key), "%s %" PRIx64 " %u", rec.file_id, rec.revision, rec.flags);
+    snprintf(key, sizeof(key), "%s %" PRIx64 " %" PRIx64 " %u", rec.file_id, rec.revision, rec.content_key, rec.flags);
     if (map_get(seen, sv_of(key)))
         return;
     map_put(seen, sv_of(key), a);
-    note(a, &rec);
+    note(a, &rec, LEDGER_NOTE);
 }
 
 void witness_views(struct worker *w)

@@ -7,6 +7,10 @@
 
 /* ev NULL unless what is LEDGER_EVENT. */
 void witness_stream(struct app *a, enum ledger_stream what, const struct api_event *ev);
+/* A request that ended without an answer, as r tells; any other is none of ours. */
+void witness_silence(struct app *a, enum drive_op op, const struct api_result *r);
+/* A transaction that stood still for so long until now; what: see sim/stills.c. */
+void witness_still(struct worker *w, int64_t age_us, const char *what);
 /* The views of all apps, which are at rest; what several apps see alike is noted once. */
 void witness_views(struct worker *w);
 #endif

@@ -135,6 +135,11 @@ uint64_t ledger_entry_hash(const char *id, const char *name)
     return rng_mix64(hash_str(id) + 3 * hash_str(name));
 }
 
+uint64_t ledger_version_hash(const char *id, uint64_t version)
+{
+    return rng_mix64(hash_str(id) + 5 * version);
+}
+
 static enum err make_dirs(const char *dir, struct errinfo *ei)
 {
     char path[512];

@@ -8,11 +8,22 @@
 
 #define LEDGER_VERSION 1
 
-/* NOTE: something seen, without an intent: a read of a file's content (op DOWNLOAD: the version and revision), what
- * came on an app's event stream (op STREAM: flags says what), an app's view of a folder at the end (op LIST: file_id
- * the folder, size its entries, revision a hash of them, flags 1 when it was not up to date and knew it). */
+/* NOTE: something seen, without an intent: a read of a file's content (op DOWNLOAD: outcome OK or WRONG, the version
+ * listed and the one told, what its header says, seq how long it took in us, name what was wrong), what came on an
+ * app's event stream (op STREAM: flags says what), an app's view of a folder at the end (op LIST: file_id the folder,
+ * size its entries, revision and content_key hashes of their names and of their versions, flags 1 when it was not up to
+ * date and knew it). UNANSWERED: a request of any kind that no answer came to: mono_us when it was given up, seq how
+ * long it had waited in us, flags why, name the transport's sentence. STOOD_STILL: a writing transaction that the
+ * database showed waiting for nothing that is the machine's: seq its age in us, name what it did. */
 enum ledger_stream { LEDGER_EVENT, LEDGER_RESYNC, LEDGER_STREAM_UP, LEDGER_STREAM_DOWN };
-enum ledger_kind { LEDGER_INTENT = 1, LEDGER_OUTCOME = 2, LEDGER_NOTE = 3 };
+enum ledger_silence { LEDGER_TIMED_OUT, LEDGER_NO_CONNECTION, LEDGER_CLOSED, LEDGER_CUT };
+enum ledger_kind {
+    LEDGER_INTENT = 1,
+    LEDGER_OUTCOME = 2,
+    LEDGER_NOTE = 3,
+    LEDGER_UNANSWERED = 4,
+    LEDGER_STOOD_STILL = 5
+};
 
 /* In memory. The file's form is little-endian, strings with their length in one byte: about 130 bytes a record. */
 struct ledger_record {
@@ -29,8 +40,10 @@ struct ledger_record {
     char name[DRIVE_NAME_MAX + 1]; /* "" unless the operation names something or writes content */
 };
 
-/* What an entry of a listing counts as in the hash of a view: they are added up, in any order. */
+/* What an entry of a listing counts as in the hashes of a view, which are added up, in any order: by its name; by its
+ * version, of which hash_str is given, 0 when there is none. */
 uint64_t ledger_entry_hash(const char *id, const char *name);
+uint64_t ledger_version_hash(const char *id, uint64_t version);
 
 struct ledger;
 /* Makes DIR and its parents; ERR_IO when it already holds a ledger or cannot be written, ERR_FULL on a full disk. */
