@@ -1,13 +1,10 @@
 #include "net/rawconn.h"
 #include "base/mem.h"
+#include "net/dial.h"
 #include "net/http_url.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,61 +39,27 @@ static enum err broken(int os, struct errinfo *ei)
     return err_sys(ei, os == ECONNRESET ? ERR_RESET : ERR_IO, "connection lost");
 }
 
-/* IPv6 addresses stand in brackets in a URL. */
-static struct addrinfo *resolve(const struct http_url *u)
-{
-    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_family = AF_UNSPEC}, *found = NULL;
-    char host[256], port[16];
-    size_t n = strlen(u->host);
-    bool bracketed = n > 2 && u->host[0] == '[';
-    snprintf(host, sizeof host, "%.*s", (int)(bracketed ? n - 2 : n), u->host + bracketed);
-    snprintf(port, sizeof port, "%d", u->port);
-    return getaddrinfo(host, port, &want, &found) == 0 ? found : NULL;
-}
-
-static MAY_YIELD enum err connect_to(struct rawconn *c, const struct addrinfo *a, struct mono deadline,
-                                     struct errinfo *ei)
-{
-    int os = 0;
-    c->io.fd = socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->io.fd < 0)
-        return err_sys(ei, ERR_CONNECT, "no socket");
-    setsockopt(c->io.fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    enum err e = loop_io_add(c->loop, &c->io, 0, ei);
-    if (e == ERR_OK && connect(c->io.fd, a->ai_addr, a->ai_addrlen) < 0)
-        e = errno == EINPROGRESS ? wait_for(c, EPOLLOUT, deadline, ei) : err_sys(ei, ERR_CONNECT, "cannot connect");
-    if (e == ERR_OK && getsockopt(c->io.fd, SOL_SOCKET, SO_ERROR, &os, &(socklen_t){sizeof os}) == 0 && os != 0) {
-        errno = os;
-        e = err_sys(ei, ERR_CONNECT, "cannot connect");
-    }
-    if (e == ERR_OK)
-        return ERR_OK;
-    loop_io_remove(&c->io);
-    close(c->io.fd);
-    c->io = (struct io){.fd = -1, .fn = on_io};
-    return e;
-}
-
 enum err rawconn_open(struct rawconn **out, struct loop *l, const char *url, struct mono deadline, struct errinfo *ei)
 {
     struct http_url u;
     enum err e = http_url_parse(url, &u, ei);
     if (e != ERR_OK)
         return e;
-    bool plain = strcmp(u.scheme, "http") == 0;
-    struct addrinfo *all = plain ? resolve(&u) : NULL;
+    struct dial *dial = NULL;
+    if (strcmp(u.scheme, "http") == 0)
+        e = dial_new(&dial, u.host, u.port, ei);
+    else
+        e = err_set(ei, ERR_USAGE, "a bare connection speaks no TLS");
     http_url_done(&u);
-    if (!plain)
-        return err_set(ei, ERR_USAGE, "a bare connection speaks no TLS");
-    if (!all)
-        return err_set(ei, ERR_RESOLVE, "the host of %s is not known", url);
+    if (e != ERR_OK)
+        return e;
     struct rawconn *c = mem_zalloc(sizeof *c);
     c->loop = l;
     c->io = (struct io){.fd = -1, .fn = on_io};
-    e = ERR_CONNECT;
-    for (const struct addrinfo *a = all; a && e != ERR_OK; a = a->ai_next)
-        e = connect_to(c, a, deadline, ei);
-    freeaddrinfo(all);
+    e = dial_connect(l, dial, deadline, &c->io.fd, ei);
+    dial_free(&dial);
+    if (e == ERR_OK && (e = loop_io_add(l, &c->io, 0, ei)) != ERR_OK)
+        close(c->io.fd);
     if (e == ERR_OK)
         *out = c;
     else
