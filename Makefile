@@ -28,7 +28,7 @@ CFLAGS   := -std=gnu11 $(WARN) $(OPT_$(V)) -pthread $(EXTRA_CFLAGS)
 LDFLAGS  := $(filter -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS)) -pthread
 # libs3 statically: its shared object drags a second, GnuTLS libcurl into the process. Its gmtime() is not safe in threads:
 # src/store/blob.c serves it.
-LIBS     := -l:libs3.a -Wl,--wrap=gmtime -lcurl -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lm
+LIBS     := -l:libs3.a -Wl,--wrap=gmtime -lcurl -lssh2 -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lm
 
 LAYERS   := base net store drive server seed sim checks
 dir_of    = $(firstword $(wildcard src/$(1) $(1)))
@@ -102,8 +102,9 @@ $(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
-# The store layer's tests need a stack: tests/sys/store.t starts one for this program.
+# These need servers: tests/sys/store.t starts a stack, sftp_client.t an sshd for its program.
 export LIVE_STORE := $(abspath $(OBJ)/tests/live_store)
+export LIVE_SFTP := $(abspath $(OBJ)/tests/live_sftp)
 $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
@@ -114,7 +115,7 @@ unit: $(UNIT)
 comp: $(OBJ)/sim.bin
 	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
 # Each test has a stack of its own; two at once leave no processor idle.
-sys: $(OBJ)/sim.bin $(OBJ)/tests/live_store
+sys: $(OBJ)/sim.bin $(OBJ)/tests/live_store $(OBJ)/tests/live_sftp
 	@$(PROVE) -j2 $(sort $(wildcard tests/sys/*.t))
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.

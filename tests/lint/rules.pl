@@ -17,6 +17,7 @@ my %server_knows = map { $_ => 1 } qw(model path wire schema cmd);
 # One owner for each third-party header.
 my @owners = (
     [qr{^curl/} => qr{^src/net/httpc|^src/net/http_url}],
+    [qr{^libssh2} => qr{^src/net/ssh}],
     [qr{^libpq-fe} => qr{^src/store/pg}],
     [qr{^hiredis/} => qr{^src/store/kv}],
     [qr{^libs3} => qr{^src/store/blob}],
@@ -31,7 +32,7 @@ my @owners = (
 
 # In a header of ours no library's types may stand, so that no caller depends on the library; *_int.h and *_impl.h are
 # shared by the files of one module.
-my $third_party = qr{^(?:curl/|libpq-fe|hiredis/|libs3|libxml/|cjson/|openssl/|http_parser|jwt|crypt\.h|ut\w+\.h)};
+my $third_party = qr{^(?:curl/|libssh2|libpq-fe|hiredis/|libs3|libxml/|cjson/|openssl/|http_parser|jwt|crypt\.h|ut\w+\.h)};
 
 # name => [why, files that may use it]
 my %banned = (
