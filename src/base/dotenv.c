@@ -1,4 +1,5 @@
 #include "base/dotenv.h"
+#include "base/mem.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,8 +34,7 @@ static bool unquote(struct sv *value)
     return true;
 }
 
-enum err dotenv_read(const char *file, void (*set)(void *arg, struct sv name, struct sv value), void *arg,
-                     struct errinfo *ei)
+enum err dotenv_read(const char *file, char **(*slot)(void *arg, struct sv name), void *arg, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(FILE_BYTES_MAX);
     enum err err = read_file(file, &text, ei);
@@ -47,10 +47,15 @@ enum err dotenv_read(const char *file, void (*set)(void *arg, struct sv name, st
         if (line.n == 0 || line.p[0] == '#' || !memchr(line.p, '=', line.n) || !sv_split(&line, '=', &name))
             continue;
         struct sv value = sv_trim(line);
-        if (unquote(&value))
-            set(arg, sv_trim(name), value);
-        else
+        char **dst = slot(arg, sv_trim(name));
+        if (!dst)
+            continue;
+        if (!unquote(&value)) {
             err = err_set(ei, ERR_USAGE, "%s line %d: the quote is not closed", file, i);
+            continue;
+        }
+        mem_free(*dst);
+        *dst = value.n ? mem_strndup(value.p, value.n) : NULL;
     }
     buf_done(&text);
     return err;

@@ -1,14 +1,13 @@
 /* Where the parts are. Nothing here opens a connection: target_probe.c does. */
 #include "drive/target.h"
+#include "base/dotenv.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include <arpa/inet.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_PASSWORD "load-test-password"
-#define ENV_FILE_MAX     (256 * 1024)
 
 /* part: belongs to the server that TMA_URL names. */
 struct setting {
@@ -53,67 +52,18 @@ static void source_of_environment(struct source *s)
     }
 }
 
-static enum err unquote(struct sv *value, const char *file, int line, struct errinfo *ei)
+static char **slot_of(void *arg, struct sv name)
 {
-    if (value->n == 0 || (value->p[0] != '"' && value->p[0] != '\''))
-        return ERR_OK;
-    const char *end = memchr(value->p + 1, value->p[0], value->n - 1);
-    if (!end)
-        return err_set(ei, ERR_USAGE, "%s line %d: the quote is not closed", file, line);
-    *value = (struct sv){value->p + 1, (size_t)(end - value->p) - 1};
-    return ERR_OK;
-}
-
-/* Lines of other programs (the server's own .env may stand here) are passed over. */
-static enum err source_line(struct source *s, struct sv text, int line, struct errinfo *ei)
-{
-    struct sv name, rest = sv_trim(text);
-    if (sv_starts(rest, SV("export ")))
-        rest = sv_trim((struct sv){rest.p + 7, rest.n - 7});
-    if (rest.n == 0 || rest.p[0] == '#' || !memchr(rest.p, '=', rest.n) || !sv_split(&rest, '=', &name))
-        return ERR_OK;
-    name = sv_trim(name);
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        if (!sv_eq_cstr(name, settings[i].name))
-            continue;
-        struct sv value = sv_trim(rest);
-        enum err err = unquote(&value, s->from, line, ei);
-        if (err)
-            return err;
-        MEM_FREE(s->values[i]);
-        if (value.n)
-            s->values[i] = mem_strndup(value.p, value.n);
-    }
-    return ERR_OK;
+    struct source *s = arg;
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (sv_eq_cstr(name, settings[i].name))
+            return &s->values[i];
+    return NULL;
 }
 
 static enum err source_of_file(struct source *s, struct errinfo *ei)
 {
-    struct buf text = BUF_INIT(ENV_FILE_MAX);
-    char chunk[4096];
-    enum err err = ERR_OK;
-    FILE *f = fopen(s->from, "re");
-    if (!f)
-        return errno == ENOENT || errno == ENOTDIR ? ERR_OK : err_sys(ei, ERR_USAGE, "cannot read %s", s->from);
-    size_t n;
-    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        if ((err = buf_append(&text, chunk, n))) {
-            err_set(ei, ERR_USAGE, "%s is larger than 256 KiB", s->from);
-            err = ERR_USAGE;
-            goto out;
-        }
-    }
-    if (ferror(f)) {
-        err = err_sys(ei, ERR_USAGE, "cannot read %s", s->from);
-        goto out;
-    }
-    struct sv rest = {buf_cstr(&text), text.len}, line;
-    for (int i = 1; !err && sv_split(&rest, '\n', &line); i++)
-        err = source_line(s, line, i, ei);
-out:
-    fclose(f);
-    buf_done(&text);
-    return err;
+    return dotenv_read(s->from, slot_of, s, ei);
 }
 
 bool target_host_is_loopback(const char *host)

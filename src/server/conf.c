@@ -57,15 +57,13 @@ struct dotenv {
     char *values[ARRAY_LEN(settings)];
 };
 
-static void on_line(void *arg, struct sv name, struct sv value)
+static char **slot_of(void *arg, struct sv name)
 {
     struct dotenv *d = arg;
-    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        if (!sv_eq_cstr(name, settings[i].name))
-            continue;
-        mem_free(d->values[i]);
-        d->values[i] = value.n ? mem_strndup(value.p, value.n) : NULL;
-    }
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (sv_eq_cstr(name, settings[i].name))
+            return &d->values[i];
+    return NULL;
 }
 
 static void *field(struct server_conf *c, const struct setting *s)
@@ -112,7 +110,7 @@ enum err conf_load(struct server_conf *c, struct errinfo *ei)
 {
     _Static_assert(ARRAY_LEN(settings) <= ARRAY_LEN(((struct server_conf *)0)->owned), "a place for each string");
     struct dotenv file = {{NULL}};
-    enum err err = dotenv_read(".env", on_line, &file, ei);
+    enum err err = dotenv_read(".env", slot_of, &file, ei);
 
     for (size_t i = 0; i < ARRAY_LEN(settings) && !err; i++) {
         const struct setting *s = &settings[i];
