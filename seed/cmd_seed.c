@@ -67,29 +67,27 @@ static void plan(struct seeder *s)
 static void say_plan(struct seeder *s)
 {
     uint64_t folders = 0, files = 0, bytes = 0;
-    char a[32], b[32], c[32];
+    char c[32];
     for (size_t i = 0; i < s->n_accounts; i++) {
         folders += s->trees[i].counts.folders;
         files += s->trees[i].counts.files;
         bytes += s->trees[i].bytes;
     }
-    NOTE(s, "plan: %zu owner%s with %lld sub-users each, %s folders, %s files, %s (seed %lld, sizes \"%s\")",
-         s->n_accounts, s->n_accounts == 1 ? "" : "s", (long long)s->conf->sub_users,
-         str_thousands(a, sizeof a, folders), str_thousands(b, sizeof b, files), str_bytes(c, sizeof c, bytes),
-         (long long)s->ctx->common->seed, s->conf->preset);
+    NOTE(s, "plan: %s with %s each, %s, %s, %s (seed %lld, sizes \"%s\")", COUNTED(s->n_accounts, "owner"),
+         COUNTED((uint64_t)s->conf->sub_users, "sub-user"), COUNTED(folders, "folder"), COUNTED(files, "file"),
+         str_bytes(c, sizeof c, bytes), (long long)s->ctx->common->seed, s->conf->preset);
 }
 
 static void say_found(struct seeder *s)
 {
     uint64_t folders = 0, files = 0;
-    char a[32], b[32];
     for (size_t i = 0; i < s->n_accounts; i++) {
         folders += s->founds[i].n_folders;
         files += s->founds[i].n_files;
     }
     if (folders || files)
-        NOTE(s, "already there: %s folders, %s files%s", str_thousands(a, sizeof a, folders),
-             str_thousands(b, sizeof b, files), seed_complete(s) ? "; nothing is missing" : "; going on from there");
+        NOTE(s, "already there: %s, %s%s", COUNTED(folders, "folder"), COUNTED(files, "file"),
+             seed_complete(s) ? "; nothing is missing" : "; going on from there");
 }
 
 static uint64_t entries_found(const struct seeder *s)
@@ -156,16 +154,15 @@ static MAY_YIELD void rounds(struct seeder *s)
             return;
         bool progress = planned_found(s) > before; /* whoever made it: another seeder may be at the same tree */
         if (!progress || round == ROUNDS_MOST)
-            seed_fail(s, ERR_CHECK, "%llu entries of the plan cannot be made; the reasons are below",
-                      (unsigned long long)s->failed);
+            seed_fail(s, ERR_CHECK, "what cannot be made of the plan: %s; the reasons are below",
+                      COUNTED(s->failed, "entry"));
         else
-            NOTE(s, "%llu entries are still missing: once more", (unsigned long long)s->failed);
+            NOTE(s, "still missing: %s; once more", COUNTED(s->failed, "entry"));
     }
 }
 
 static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
 {
-    char a[32], b[32];
     seed_accounts(s);
     if (!s->stop)
         rounds(s);
@@ -177,9 +174,8 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
     if (looked && !*s->ctx->interrupts)
         seed_summarise(s);
     if (s->folders_made || s->files_made)
-        NOTE(s, "made: %s folders, %s files; read back and compared: %llu files",
-             str_thousands(a, sizeof a, s->folders_made), str_thousands(b, sizeof b, s->files_made),
-             (unsigned long long)s->contents_checked);
+        NOTE(s, "made: %s, %s; read back and compared: %s", COUNTED(s->folders_made, "folder"),
+             COUNTED(s->files_made, "file"), COUNTED(s->contents_checked, "file"));
     if (s->fatal) {
         if (ei)
             *ei = s->why;

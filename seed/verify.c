@@ -120,21 +120,20 @@ struct totals {
 
 static void say_differences(struct seeder *s, const struct totals *t)
 {
-    char a[32], b[32];
+    char b[32];
     if (t->other_files || t->other_folders)
-        seed_say(s, "not of this plan: %s files and %s folders on the server (another seed or scale, or a run since)",
-                 str_thousands(a, sizeof a, t->other_files), str_thousands(b, sizeof b, t->other_folders));
+        seed_say(s, "not of this plan: %s and %s on the server (another seed or scale, or a run since)",
+                 COUNTED(t->other_files, "file"), COUNTED(t->other_folders, "folder"));
     if (t->resized || (t->retimed && s->times_kept))
-        seed_say(s, "changed since they were made: %s files by size, %s by time; they are left as they are",
-                 str_thousands(a, sizeof a, t->resized), str_thousands(b, sizeof b, t->retimed));
+        seed_say(s, "changed since they were made: %s by size, %s by time; they are left as they are",
+                 COUNTED(t->resized, "file"), str_thousands(b, sizeof b, t->retimed));
     if (t->twice)
-        seed_say(s, "listed twice: %s names, which no server should have in one folder",
-                 str_thousands(a, sizeof a, t->twice));
+        seed_say(s, "listed twice: %s, which no server should have in one folder", COUNTED(t->twice, "name"));
     if (!s->times_kept)
         seed_say(s, "the server keeps no modification times: the manifest is without them");
     if (s->twins_undone)
-        seed_say(s, "removed: %s second copies of our files, made by uploads that outlived their seeder",
-                 str_thousands(a, sizeof a, s->twins_undone));
+        seed_say(s, "removed: %s of our files, made by uploads that outlived their seeder",
+                 COUNTED(s->twins_undone, "second copy"));
 }
 
 static unsigned depth_found(const struct planned *t, const struct found *f)

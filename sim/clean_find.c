@@ -261,28 +261,28 @@ bool clean_anything(const struct clean *c)
 void clean_print(const struct clean *c)
 {
     FILE *out = c->ctx->out;
-    char a[32], b[32], s[32];
+    char s[32];
     fprintf(out, "to be removed from %s:\n", c->ctx->target->url);
     for (size_t i = 0; i < c->n_accounts; i++) {
         const struct clean_account *x = &c->accounts[i];
         if (!x->api)
             continue;
-        fprintf(out, "  %s with %zu sub-users: %s files, %s folders, %s", x->owner.email, x->n_subs,
-                str_thousands(a, sizeof(a), x->files > 0 ? (uint64_t)x->files : 0),
-                str_thousands(b, sizeof(b), x->folders > 0 ? (uint64_t)x->folders : 0),
+        fprintf(out, "  %s with %s: %s, %s, %s", x->owner.email, COUNTED(x->n_subs, "sub-user"),
+                COUNTED(x->files > 0 ? (uint64_t)x->files : 0, "file"),
+                COUNTED(x->folders > 0 ? (uint64_t)x->folders : 0, "folder"),
                 str_bytes(s, sizeof(s), (uint64_t)x->bytes));
-        fprintf(out, ", %" PRId64 " items in the trash\n", x->in_trash);
+        fprintf(out, ", %s in the trash\n", COUNTED(x->in_trash > 0 ? (uint64_t)x->in_trash : 0, "item"));
     }
     if (c->pg)
-        fprintf(out, "  %s objects\n", str_thousands(a, sizeof(a), c->n_paths));
+        fprintf(out, "  %s\n", COUNTED(c->n_paths, "object"));
     if (c->kv)
-        fprintf(out, "  %zu Redis keys\n", c->n_keys);
+        fprintf(out, "  %s\n", COUNTED(c->n_keys, "Redis key"));
     for (size_t i = 0; i < c->n_accounts; i++) {
         const struct clean_account *x = &c->accounts[i];
         if (!x->api)
             fprintf(out, "to be left: %s: %s\n", x->owner.email, x->why);
         else if (x->n_strangers)
-            fprintf(out, "to be left: %zu sub-users of %s that drivesim did not make\n", x->n_strangers,
+            fprintf(out, "to be left: %s of %s that drivesim did not make\n", COUNTED(x->n_strangers, "sub-user"),
                     x->owner.email);
     }
     if (!c->pg)

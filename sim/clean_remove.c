@@ -42,7 +42,7 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, struct rem
         if (!ok)
             str_format(why, n, "%d %s", r.status, r.reason);
         else if (l.n >= last) {
-            str_format(why, n, "%zu items do not go away", l.n);
+            str_format(why, n, "what does not go away: %s", COUNTED(l.n, "item"));
             ok = false;
         }
         last = l.n;
@@ -59,14 +59,14 @@ static MAY_YIELD bool remove_tree(struct clean *c, struct clean_account *a)
 {
     struct remover m = {.ctx = c->ctx, .api = a->api, .stop = &c->stop};
     struct mono began = mono_now();
-    char why[200] = "interrupted", took[32], n[32];
+    char why[200] = "interrupted", took[32];
     bool ok = empty(c, a, &m, false, why, sizeof(why)) && empty(c, a, &m, true, why, sizeof(why));
     c->requests += m.requests;
     if (!ok)
         clean_left(c, "the tree of %s: %s", a->owner.email, why);
     else if (!c->ctx->common->quiet)
-        fprintf(c->ctx->out, "%s: %s files gone in %s\n", a->owner.email,
-                str_thousands(n, sizeof(n), a->files > 0 ? (uint64_t)a->files : 0),
+        fprintf(c->ctx->out, "%s: %s gone in %s\n", a->owner.email,
+                COUNTED(a->files > 0 ? (uint64_t)a->files : 0, "file"),
                 str_duration(took, sizeof(took), mono_diff(mono_now(), began)));
     return ok;
 }
@@ -116,7 +116,7 @@ static MAY_YIELD void remove_objects(struct clean *c, struct clean_account *a)
     if (e == ERR_OK && l.n > 0)
         e = blob_delete_many(c->blob, (const char *const *)l.keys, l.n, &failed, &ei);
     if (e != ERR_OK)
-        clean_left(c, "%zu objects of %s: %s", failed, a->owner.email, err_message(&ei));
+        clean_left(c, "%s of %s: %s", COUNTED(failed, "object"), a->owner.email, err_message(&ei));
     c->objects += l.n - failed;
     for (size_t i = 0; i < l.n; i++)
         mem_free(l.keys[i]);
@@ -138,7 +138,7 @@ static MAY_YIELD void remove_paths_elsewhere(struct clean *c)
         if (!stands_below_ours(c, c->paths[i]))
             keys[n++] = c->paths[i];
     if (n > 0 && blob_delete_many(c->blob, keys, n, &failed, &ei) != ERR_OK)
-        clean_left(c, "%zu objects: %s", failed, err_message(&ei));
+        clean_left(c, "%s: %s", COUNTED(failed, "object"), err_message(&ei));
     mem_free(keys);
 }
 
@@ -244,8 +244,8 @@ static MAY_YIELD void remove_account(struct clean *c, struct clean_account *a)
     if (c->blob && a->owner.id)
         remove_objects(c, a);
     if (a->n_strangers)
-        clean_left(c, "the account %s: %zu sub-users that drivesim did not make belong to it", a->owner.email,
-                   a->n_strangers);
+        clean_left(c, "the account %s, which has %s that drivesim did not make", a->owner.email,
+                   COUNTED(a->n_strangers, "sub-user"));
     else if (c->pg && a->owner.id)
         remove_rows(c, a);
     else

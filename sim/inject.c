@@ -152,8 +152,8 @@ char *inject_text(const struct inject *in, char *dst, size_t n)
     int used = 0;
     dst[0] = '\0';
     if (in->bigfiles.at_us >= 0)
-        used = snprintf(dst, n, "%u big files of %s at %s", in->count, str_bytes(size, sizeof(size), in->bytes),
-                        str_duration(at, sizeof(at), in->bigfiles.at_us));
+        used = snprintf(dst, n, "%s of %s at %s", COUNTED(in->count, "big file"),
+                        str_bytes(size, sizeof(size), in->bytes), str_duration(at, sizeof(at), in->bigfiles.at_us));
     if (in->bulk.at_us >= 0 && used >= 0 && (size_t)used < n)
         snprintf(dst + used, n - (size_t)used, "%sa bulk copy at %s", used ? ", " : "",
                  str_duration(at, sizeof(at), in->bulk.at_us));

@@ -161,7 +161,7 @@ static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner,
             skipped++;
     }
     if (skipped)
-        LOGI("run", "%s: %u sub-users are left out, since they may not do everything", owner->email, skipped);
+        LOGI("run", "%s: left out, not being allowed everything: %s", owner->email, COUNTED(skipped, "sub-user"));
 out:
     arena_free(&mem);
     return e;

@@ -113,13 +113,14 @@ enum err plan_check(const struct plan *p, struct errinfo *ei)
     if ((p->apps + p->logins - 1) / p->logins > DRIVE_STREAMS_PER_LOGIN)
         return err_set(
             ei, ERR_ENV,
-            "%u apps need more than the %u logins there are (%d event streams a login): %u sub-users%s would "
-            "do, see sim seed",
-            p->apps, p->logins, DRIVE_STREAMS_PER_LOGIN, subs, each);
+            "%s would need more than the %s there are (%d event streams a login): %s%s would do, see sim seed",
+            COUNTED(p->apps, "app"), COUNTED(p->logins, "login"), DRIVE_STREAMS_PER_LOGIN, COUNTED(subs, "sub-user"),
+            each);
     return err_set(ei, ERR_ENV,
-                   "the busiest of %u logins would send about %.0f requests in 15 minutes, %d are allowed: %u "
-                   "sub-users%s would do, see sim seed",
-                   p->logins, p->login_15min, DRIVE_REQUESTS_PER_15MIN, subs, each);
+                   "the busiest of %s would send about %.0f requests in 15 minutes, %d are allowed: %s%s would do, see "
+                   "sim seed",
+                   COUNTED(p->logins, "login"), p->login_15min, DRIVE_REQUESTS_PER_15MIN, COUNTED(subs, "sub-user"),
+                   each);
 }
 
 uint64_t plan_files_needed(unsigned apps, unsigned logins)
@@ -138,9 +139,10 @@ enum err plan_open_files(unsigned apps, unsigned logins, uint64_t *limit, struct
     if (r.rlim_cur != RLIM_INFINITY && r.rlim_cur < need) {
         if (r.rlim_max != RLIM_INFINITY && r.rlim_max < need)
             return err_set(ei, ERR_ENV,
-                           "%u apps need %llu open files, %llu are allowed here: raise the hard limit "
+                           "%s would need %llu open files, %llu are allowed here: raise the hard limit "
                            "(ulimit -Hn %llu) or start fewer apps",
-                           apps, (unsigned long long)need, (unsigned long long)r.rlim_max, (unsigned long long)need);
+                           COUNTED(apps, "app"), (unsigned long long)need, (unsigned long long)r.rlim_max,
+                           (unsigned long long)need);
         r.rlim_cur = need;
         if (setrlimit(RLIMIT_NOFILE, &r) != 0)
             return err_sys(ei, ERR_ENV, "cannot raise the limit of open files to %llu", (unsigned long long)need);

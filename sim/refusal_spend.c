@@ -60,7 +60,7 @@ static MAY_YIELD void spender(void *arg)
         http_resp_done(&resp);
         if (!p->given_up && mono_diff(mono_now(), p->began) > p->s->conf.spend_max_us) {
             p->given_up = true;
-            str_format(p->why, p->n, "not spent after %llu requests", (unsigned long long)p->sent);
+            str_format(p->why, p->n, "not spent after %s", COUNTED(p->sent, "request"));
         }
     }
 }

@@ -438,7 +438,7 @@ void stage_clear(struct stage *s, char *left, size_t n)
     s->requests += m.requests;
     unsigned users = delete_sub_users(s);
     if (users && !left[0])
-        str_format(left, n, "%u sub-users of %s", users, s->emails[WHO_OWNER]);
+        str_format(left, n, "%s of %s", COUNTED(users, "sub-user"), s->emails[WHO_OWNER]);
 }
 
 void stage_free(struct stage *s)

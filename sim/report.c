@@ -117,16 +117,15 @@ static void judge_generator(struct report *p)
 static void print_head(struct report *p, const char *head, int64_t interval_us)
 {
     const struct meter *m = &p->w->meter;
-    char now[40], n[32];
+    char now[40];
     double seconds = (double)interval_us / 1e6;
     uint64_t actions = actions_ended(&m->actions) - p->actions_before;
     wall_format_seconds(now, sizeof(now), wall_now());
     fprintf(p->out, "\n%s  %s\n", now, head);
     char line[160];
-    str_format(line, sizeof(line),
-               "interval %.1f s: %s requests (%.1f/s), %" PRIu64 " actions, streams up %" PRIu64 " of %u", seconds,
-               str_thousands(n, sizeof(n), m->interval.requests),
-               seconds > 0 ? (double)m->interval.requests / seconds : 0.0, actions, m->streams_up, p->w->n_apps);
+    str_format(line, sizeof(line), "interval %.1f s: %s (%.1f/s), %s, streams up %" PRIu64 " of %u", seconds,
+               COUNTED(m->interval.requests, "request"), seconds > 0 ? (double)m->interval.requests / seconds : 0.0,
+               COUNTED(actions, "action"), m->streams_up, p->w->n_apps);
     fprintf(p->out, "%s\n", line);
 }
 
@@ -163,7 +162,7 @@ static void print_deaf_streams(struct report *p)
     for (uint32_t i = 0; i < w->n_apps; i++)
         deaf += w->apps[i].stream_up && !w->apps[i].stream_heard && mono_diff(now, w->apps[i].stream_sent) > DEAF_US;
     if (deaf)
-        fprintf(p->out, "warning: %u event streams are open but have brought nothing yet\n", deaf);
+        fprintf(p->out, "warning: %s open, but nothing has come on them yet\n", COUNTED(deaf, "event stream"));
 }
 
 /* Outages not told yet, and one that lasts each time. */

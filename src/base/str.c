@@ -333,6 +333,29 @@ char *str_thousands(char *dst, size_t n, uint64_t value)
     return dst;
 }
 
+/* "entry" and "copy", but not "day"; "process" and "box". */
+static const char *plural_ending(struct sv *noun)
+{
+    struct sv s = *noun;
+    char last = s.n ? s.p[s.n - 1] : '\0', before = s.n > 1 ? s.p[s.n - 2] : '\0';
+
+    if (last == 'y' && !memchr("aeiou", before, 5)) {
+        noun->n--;
+        return "ies";
+    }
+    return last == 's' || last == 'x' || sv_ends(s, SV("ch")) || sv_ends(s, SV("sh")) ? "es" : "s";
+}
+
+char *str_count(char *dst, size_t n, uint64_t value, const char *noun)
+{
+    struct sv stem = sv_of(noun);
+    const char *ending = value == 1 ? "" : plural_ending(&stem);
+    char number[32];
+
+    snprintf(dst, n, "%s " SV_FMT "%s", str_thousands(number, sizeof number, value), SV_ARG(stem), ending);
+    return dst;
+}
+
 char *str_duration(char *dst, size_t n, int64_t us)
 {
     const char *sign = us < 0 ? "-" : "";

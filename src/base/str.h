@@ -45,5 +45,10 @@ bool str_fit(char *dst, size_t n, const char *src);
 /* "1.5 GiB", "812 B"; and "16,787". Write into dst (size >= 32) and return it. */
 char *str_bytes(char *dst, size_t n, uint64_t bytes);
 char *str_thousands(char *dst, size_t n, uint64_t value);
+/* "1 file", "16,787 files", "2 entries": the last word of noun gets its regular plural. COUNTED is the same in memory
+ * that lasts as long as the block. */
+char *str_count(char *dst, size_t n, uint64_t value, const char *noun);
+#define COUNTED_LEN          96
+#define COUNTED(value, noun) str_count((char[COUNTED_LEN]){""}, COUNTED_LEN, (value), (noun))
 char *str_duration(char *dst, size_t n, int64_t us); /* "850 ms", "12.3 s", "4 min 10 s" */
 #endif

@@ -4,11 +4,6 @@
 #include "drive/threshold.h"
 #include <string.h>
 
-static const char *plural(uint64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 struct painter {
     FILE *out;
     bool color;
@@ -59,10 +54,10 @@ static void print_requests(const struct stats *s, FILE *out)
         }
     fprintf(out, "%s, failed operations %s\n", *sep == ',' ? ")" : "", str_thousands(n, sizeof n, stats_failed_all(s)));
     if (s->throttled || s->waited_us)
-        fprintf(out, "budgets   %s answers 429, %s waited\n", str_thousands(n, sizeof n, s->throttled),
+        fprintf(out, "budgets   %s 429, %s waited\n", COUNTED(s->throttled, "answer"),
                 str_duration(wait, sizeof wait, s->waited_us));
     if (s->reconnects)
-        fprintf(out, "streams   %s reconnects\n", str_thousands(n, sizeof n, s->reconnects));
+        fprintf(out, "streams   %s\n", COUNTED(s->reconnects, "reconnect"));
 }
 
 /* "window    seconds 20.0, requests 141": a section's figures share lines. */
@@ -110,11 +105,10 @@ static void print_summaries(const struct result *r, FILE *out)
         fprintf(out, r->generator.limited ? "; LIMITED by the generator: %s\n" : "\n", r->generator.why);
     }
     if (r->tree.known) {
-        fprintf(out, "tree      %s folders, %s files, %s,", str_thousands(a, sizeof a, r->tree.folders),
-                str_thousands(b, sizeof b, r->tree.files), str_bytes(c, sizeof c, r->tree.bytes));
-        fprintf(out, " depth %llu; %s files in %s hot folder%s\n", (unsigned long long)r->tree.depth,
-                str_thousands(a, sizeof a, r->tree.hot_files), str_thousands(b, sizeof b, r->tree.hot_folders),
-                plural(r->tree.hot_folders));
+        fprintf(out, "tree      %s, %s, %s,", COUNTED(r->tree.folders, "folder"), COUNTED(r->tree.files, "file"),
+                str_bytes(c, sizeof c, r->tree.bytes));
+        fprintf(out, " depth %llu; %s in %s\n", (unsigned long long)r->tree.depth, COUNTED(r->tree.hot_files, "file"),
+                COUNTED(r->tree.hot_folders, "hot folder"));
         if (r->tree.manifest_sha256[0])
             fprintf(out, "manifest  %s\n", r->tree.manifest_sha256);
     }
@@ -179,7 +173,7 @@ static void print_verdict(const struct result *r, const struct painter *p)
             not_run += r->checks[i].status == CHECK_NOT_RUN;
         fprintf(p->out, "%shealthy%s", p->color ? "\033[32m" : "", p->color ? "\033[0m" : "");
         if (not_run)
-            fprintf(p->out, ", %llu check%s not run", (unsigned long long)not_run, plural(not_run));
+            fprintf(p->out, ", %s not run", COUNTED(not_run, "check"));
         fputc('\n', p->out);
         return;
     }
@@ -191,8 +185,7 @@ static void print_verdict(const struct result *r, const struct painter *p)
         {v.failed, "operation", "failed"}, {v.violated, "check", "violated"}, {v.missed, "threshold", "missed"}};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (parts[i].n) {
-            fprintf(p->out, "%s%llu %s%s %s", sep, (unsigned long long)parts[i].n, parts[i].what, plural(parts[i].n),
-                    parts[i].did);
+            fprintf(p->out, "%s%s %s", sep, COUNTED(parts[i].n, parts[i].what), parts[i].did);
             sep = ", ";
         }
     fputc('\n', p->out);

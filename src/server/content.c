@@ -106,8 +106,8 @@ void content_delete(struct server *s, const char *const *keys, size_t n)
     if (e == ERR_OK)
         return;
     s->content->left_behind = true;
-    LOGW("content", "%zu of %zu objects, the first %s, are not deleted yet: %s; the sweeper tries again",
-         failed > 0 ? failed : n, n, keys[0], err_message(&ei));
+    LOGW("content", "%zu of %s, the first %s, not deleted yet: %s; the sweeper tries again", failed > 0 ? failed : n,
+         COUNTED(n, "object"), keys[0], err_message(&ei));
 }
 
 bool content_take_left_behind(struct server *s)

@@ -206,7 +206,7 @@ void listener_stop(struct listener *l, int64_t grace_us)
         conn_shut(c);
     }
     if (l->n_conns > 0 && !done_wait_until(l->loop, &l->emptied, mono_add(mono_now(), grace_us)))
-        LOGW("http", "%zu connections were cut at the end of the grace time", l->n_conns);
+        LOGW("http", "cut at the end of the grace time: %s", COUNTED(l->n_conns, "connection"));
 }
 
 void listener_free(struct listener **lp)

@@ -168,7 +168,7 @@ static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, int64
     const char **keys = mem_alloc(n * sizeof(*keys));
     for (size_t i = 0; i < n; i++)
         keys[i] = w->suspects[i].key;
-    LOGI("sweeper", "%zu objects that no file names are deleted, the first %s", n, keys[0]);
+    LOGI("sweeper", "deleted, since no file names them: %s, the first %s", COUNTED(n, "object"), keys[0]);
     content_delete(w->server, keys, n);
     mem_free(keys);
     return ERR_OK;

@@ -313,8 +313,8 @@ static enum err batch_verdict(const struct blob *b, const struct http_resp *r, s
     *failed += refused;
     if (refused == 0)
         return ERR_OK;
-    return err_set(ei, ERR_STORE, "object store at %s refused to delete %zu objects, the first with %s%s%s", b->host,
-                   refused, first.code, first.message[0] ? ": " : "", first.message);
+    return err_set(ei, ERR_STORE, "object store at %s refused to delete %s, the first with %s%s%s", b->host,
+                   COUNTED(refused, "object"), first.code, first.message[0] ? ": " : "", first.message);
 }
 
 MAY_YIELD static enum err delete_batch(struct blob *b, const char *const *keys, size_t n, size_t *failed,

@@ -184,7 +184,7 @@ subtest 'L13: the need of open files is computed first: raised, or refused with 
     cmp_ok $limit, '>=', $need, 'and fits then';
     $h = done_run($run{hard});
     is $h->{status}, 3, 'a hard limit is not';
-    like $h->{err}, qr/100 apps need \d+ open files, 64 are allowed/, 'both numbers are told';
+    like $h->{err}, qr/100 apps would need \d+ open files, 64 are allowed/, 'both numbers are told';
     is $drive{hard}->count(qr{/login}), 0, 'before anything is started';
 };
 

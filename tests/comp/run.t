@@ -55,7 +55,7 @@ like $r->{out}, qr/^plan: seed 1 \($plan\)/m, 'the same seed, the same plan';
     my $few = FakeDrive->new(sub_users => 1, folders => 10);
     my $h = run_sim($few, qw(41 2 1 10));
     is $h->{status}, 3, 'too few logins for the streams';
-    like $h->{err}, qr/41 apps need more than the 2 logins.*2 sub-users would do/, 'how many would do';
+    like $h->{err}, qr/41 apps would need more than the 2 logins.*2 sub-users would do/, 'how many would do';
     is $few->count(qr{/events}), 0, 'nothing was started';
     $h = run_sim($few, qw(20 8 30 900));
     is $h->{status}, 3, 'too many requests for the budgets';

@@ -58,7 +58,7 @@ use Runs;
 {
     my $d = FakeDrive->new(sub_users => 1, folders => 2, deaf => 1);
     my $h = run_sim($d, qw(3 2 0 7 --report-every 6));
-    like $h->{out}, qr/^warning: 3 event streams are open but have brought nothing yet$/m, 'deaf streams are told';
+    like $h->{out}, qr/^warning: 3 event streams open, but nothing has come on them yet$/m, 'deaf streams are told';
 }
 
 done_testing;

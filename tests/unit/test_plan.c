@@ -121,7 +121,7 @@ static void test_open_files(void **state)
 {
     (void)state;
     assert_int_equal(limited(64, 64, 100, "64 are allowed"), 1);
-    assert_int_equal(limited(64, 64, 100, "100 apps need 393 open files"), 1);
+    assert_int_equal(limited(64, 64, 100, "100 apps would need 393 open files"), 1);
     assert_int_equal(limited(64, 1000, 100, NULL), 0); /* the soft limit is raised */
     assert_int_equal(limited(500, 500, 100, NULL), 0);
 }

@@ -191,6 +191,19 @@ static void figures_for_people(void **state)
     assert_string_equal(str_thousands(s, sizeof s, 16787), "16,787");
     assert_string_equal(str_thousands(s, sizeof s, UINT64_MAX), "18,446,744,073,709,551,615");
     static const struct {
+        uint64_t n;
+        const char *noun, *text;
+    } counts[] = {{1, "file", "1 file"},
+                  {0, "file", "0 files"},
+                  {16787, "hot folder", "16,787 hot folders"},
+                  {2, "entry", "2 entries"},
+                  {1, "entry", "1 entry"},
+                  {3, "day", "3 days"},
+                  {2, "process", "2 processes"},
+                  {2, "second copy", "2 second copies"}};
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        assert_string_equal(COUNTED(counts[i].n, counts[i].noun), counts[i].text);
+    static const struct {
         int64_t us;
         const char *text;
     } rows[] = {{0, "0 µs"},
