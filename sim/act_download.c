@@ -36,29 +36,19 @@ static int on_body(void *arg, const char *p, size_t n)
                : 1;
 }
 
-static void wrong(struct api_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void wrong(struct api_result *r, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
-    va_end(ap);
-    r->outcome = OUT_WRONG;
-}
-
 /* The verdict over the bytes; version: of what was read, "" when not told. */
 static void judge_body(const struct reading *rd, const struct picked *t, const char *version, struct api_result *r)
 {
     if (r->outcome != OUT_OK && r->outcome != OUT_WRONG)
         return;
     if (rd->identified && rd->check.wrong)
-        wrong(r, "wrong byte at %" PRIu64 " of %" PRIu64, rd->check.wrong_at, rd->check.want.size);
+        call_wrong(r, "wrong byte at %" PRIu64 " of %" PRIu64, rd->check.wrong_at, rd->check.want.size);
     else if (rd->identified && !content_check_complete(&rd->check))
-        wrong(r, "%" PRIu64 " bytes came of %" PRIu64, rd->got, rd->check.want.size);
+        call_wrong(r, "%" PRIu64 " bytes came of %" PRIu64, rd->got, rd->check.want.size);
     else if (rd->strict && !rd->identified && rd->got >= content_head_len(rd->ext))
-        wrong(r, "the content is none that was ever written here");
+        call_wrong(r, "the content is none that was ever written here");
     else if (r->outcome == OUT_OK && t->size >= 0 && (uint64_t)t->size != rd->got && strcmp(version, t->version) == 0)
-        wrong(r, "%" PRIu64 " bytes came, %" PRId64 " are listed for this version", rd->got, t->size);
+        call_wrong(r, "%" PRIu64 " bytes came, %" PRId64 " are listed for this version", rd->got, t->size);
 }
 
 static void note_read(struct action *x, const struct picked *t, const struct reading *rd, const char *version,

@@ -2,6 +2,9 @@
 #include "sim/logins.h"
 #include "sim/witness.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r)
 {
     struct worker *w = c->app->w;
@@ -52,4 +55,13 @@ void call_record(const struct call *c, enum drive_op op, const struct api_result
         due = mono_add(due, c->waited_us);
     witness_silence(c->app, op, r);
     meter_record(&c->app->w->meter, op, r, due);
+}
+
+void call_wrong(struct api_result *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
+    va_end(ap);
+    r->outcome = OUT_WRONG;
 }

@@ -27,4 +27,6 @@ struct call {
 MAY_YIELD bool call_again(struct call *c, const struct api_result *r);
 /* due us 0: no schedule of its own. */
 void call_record(const struct call *c, enum drive_op op, const struct api_result *r, struct mono due);
+/* The answer says that it was done, but it was done badly: the outcome becomes OUT_WRONG, with that reason. */
+void call_wrong(struct api_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #endif

@@ -19,19 +19,26 @@
 
 /* ---- looking at processes ---- */
 
-/* State and start time; the command in parentheses may hold anything, so the fields are counted from the last ')'. */
-static bool stat_read(pid_t pid, char *state, uint64_t *start)
+/* The text of /proc/PID/NAME as far as it fits; false: there is none. */
+static bool proc_text(pid_t pid, const char *name, char *text, size_t cap)
 {
-    char path[40], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    char path[40];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
+    ssize_t n = read(fd, text, cap - 1);
     close(fd);
-    if (n <= 0)
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* State and start time; the command in parentheses may hold anything, so the fields are counted from the last ')'. */
+static bool stat_read(pid_t pid, char *state, uint64_t *start)
+{
+    char text[1024];
+    if (!proc_text(pid, "stat", text, sizeof text))
         return false;
-    text[n] = '\0';
     const char *after = strrchr(text, ')');
     if (!after || after[1] != ' ')
         return false;
@@ -109,18 +116,9 @@ static int64_t status_bytes(const char *text, const char *name)
 
 bool proc_memory(const struct proc *p, int64_t *rss, int64_t *peak)
 {
-    char path[40], text[4096];
-    if (!proc_alive(p))
+    char text[4096];
+    if (!proc_alive(p) || !proc_text(p->pid, "status", text, sizeof text))
         return false;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)p->pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
     *rss = status_bytes(text, "\nVmRSS:");
     *peak = status_bytes(text, "\nVmHWM:");
     return *rss >= 0 && *peak >= 0;

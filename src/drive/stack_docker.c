@@ -6,7 +6,6 @@
 #include "drive/stack_impl.h"
 #include "net/httpc.h"
 #include "net/work.h"
-#include "store/blob.h"
 #include "store/kv.h"
 #include "store/pg.h"
 #include <errno.h>
@@ -145,11 +144,7 @@ MAY_YIELD static enum err redis_answers(struct stack *s, struct errinfo *ei)
 MAY_YIELD static enum err store_answers(struct stack *s, struct errinfo *ei)
 {
     struct blob *b = NULL;
-    struct blob_conf conf = {.endpoint = stack_s3_endpoint(s, s->mem),
-                             .bucket = STACK_BUCKET,
-                             .access_key = STACK_ACCESS_KEY,
-                             .secret_key = s->s3_secret,
-                             .path_style = true};
+    struct blob_conf conf = stack_blob_conf(s, s->mem);
     enum err err = blob_new(&b, s->loop, s->http, s->work, &conf, ei);
     if (!err)
         err = blob_bucket_create(b, ei);

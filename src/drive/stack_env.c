@@ -18,6 +18,15 @@ const char *stack_s3_endpoint(const struct stack *s, struct arena *mem)
     return arena_printf(mem, "http://127.0.0.1:%d", s->parts[PART_STORE].port);
 }
 
+struct blob_conf stack_blob_conf(const struct stack *s, struct arena *mem)
+{
+    return (struct blob_conf){.endpoint = stack_s3_endpoint(s, mem),
+                              .bucket = STACK_BUCKET,
+                              .access_key = STACK_ACCESS_KEY,
+                              .secret_key = s->s3_secret,
+                              .path_style = true};
+}
+
 const char *stack_server_url(const struct stack *s, struct arena *mem)
 {
     return arena_printf(mem, "http://127.0.0.1:%d", s->parts[PART_SERVER].port);

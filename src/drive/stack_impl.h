@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "drive/proc.h"
 #include "drive/stack.h"
+#include "store/blob.h"
 
 enum part_id { PART_POSTGRES, PART_REDIS, PART_STORE, PART_SERVER, PART_COUNT };
 enum stack_kind { KIND_NONE, KIND_NATIVE, KIND_DOCKER };
@@ -85,6 +86,7 @@ size_t stack_vars(const struct stack *s, struct arena *mem, struct stack_var *ou
 const char *stack_database_url(const struct stack *s, struct arena *mem, const char *database);
 const char *stack_redis_url(const struct stack *s, struct arena *mem);
 const char *stack_s3_endpoint(const struct stack *s, struct arena *mem);
+struct blob_conf stack_blob_conf(const struct stack *s, struct arena *mem); /* borrows from both */
 const char *stack_server_url(const struct stack *s, struct arena *mem);
 /* stack_native.c */
 MAY_YIELD enum err stack_native_up(struct stack *s, struct errinfo *ei) WARN_UNUSED;

@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "drive/stack_impl.h"
 #include "net/work.h"
-#include "store/blob.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -155,11 +154,7 @@ MAY_YIELD static enum err with_bucket(struct part *p, MAY_YIELD enum err (*fn)(s
     struct stack *s = p->stack;
     struct arena *mem = arena_new(1024);
     struct blob *b = NULL;
-    struct blob_conf conf = {.endpoint = stack_s3_endpoint(s, mem),
-                             .bucket = STACK_BUCKET,
-                             .access_key = STACK_ACCESS_KEY,
-                             .secret_key = s->s3_secret,
-                             .path_style = true};
+    struct blob_conf conf = stack_blob_conf(s, mem);
     enum err err = blob_new(&b, s->loop, s->http, s->work, &conf, ei);
     if (!err)
         err = fn(b, ei);

@@ -47,7 +47,7 @@ static enum err body_error(enum err err, struct errinfo *ei)
     return err_set(ei, err, "the body's chunked coding is malformed");
 }
 
-/* Runs the parser to its next event; MP_MORE is the end of the body. */
+/* Runs the parser to its next event; a body that ends before is an error. */
 static MAY_YIELD enum err step(struct multipart *m, enum mp_event *ev, struct errinfo *ei)
 {
     for (;;) {
@@ -62,7 +62,7 @@ static MAY_YIELD enum err step(struct multipart *m, enum mp_event *ev, struct er
             return body_error(err, ei);
         m->in = (struct sv){m->piece, got};
         if (got == 0)
-            return ERR_OK;
+            return err_set(ei, ERR_PARSE, "Unexpected end of form");
     }
 }
 
@@ -89,8 +89,6 @@ enum err multipart_next(struct multipart *m, struct multipart_part *out, bool *e
         enum err err = step(m, &ev, ei);
         if (err)
             return err;
-        if (ev == MP_MORE)
-            return err_set(ei, ERR_PARSE, "Unexpected end of form");
         if (ev == MP_END) {
             *end = true;
             return drop_epilogue(m, ei);
@@ -116,8 +114,6 @@ enum err multipart_read(struct multipart *m, char *dst, size_t cap, size_t *got,
         enum err err = step(m, &ev, ei);
         if (err)
             return err;
-        if (ev == MP_MORE)
-            return err_set(ei, ERR_PARSE, "Unexpected end of form");
         m->in_part = ev == MP_DATA;
     }
     *got = m->data.n < cap ? m->data.n : cap;
