@@ -1,19 +1,14 @@
 /* The store layer against real servers: run by tests/sys/store.t in the folder of a stack that it may break. */
 #include "base/digest.h"
 #include "base/str.h"
-#include "net/work.h"
+#include "services.h"
 #include "store/blob.h"
 #include "store/kv.h"
 #include "store/pg.h"
-#include "unit.h"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-static struct loop *loop;
-static struct httpc *http;
-static struct work *work;
 
 static const char *env(const char *name)
 {
@@ -834,26 +829,6 @@ static void a_killed_store_comes_back(void **state)
     blob_free(&b);
 }
 
-static int setup(void **state)
-{
-    struct httpc_conf conf = {0};
-    (void)state;
-    if (loop_new(&loop, NULL) || httpc_new(&http, loop, &conf, NULL))
-        return 1;
-    work = work_new(loop, 8);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    work_free(&work);
-    httpc_free(&http);
-    coro_pool_trim();
-    loop_free(&loop);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -883,5 +858,5 @@ int main(void)
         cmocka_unit_test(a_killed_store_comes_back),
         cmocka_unit_test(a_silent_store_is_given_up_once),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, services_up, services_down);
 }

@@ -1,6 +1,7 @@
 #ifndef CLIENT_H
 #define CLIENT_H
-/* A loop and a client for the tests of src/net/httpc*: one of each a test, checked for leftovers at its end. */
+/* A loop, a client and, where a test asks for it, a server and a peer of it, for the tests of src/net/httpc*: one of
+ * each a test, checked for leftovers at its end. */
 #include "base/mem.h"
 #include "net/httpc.h"
 #include "stub.h"
@@ -13,6 +14,8 @@
 static struct loop *loop;
 static struct httpc *client;
 static struct errinfo ei;
+static struct stub *server; /* of served_by, as is peer */
+static struct httpc_peer *peer;
 
 static int setup(void **state)
 {
@@ -27,6 +30,11 @@ static int teardown(void **state)
 {
     (void)state;
     struct httpc_stats st;
+    if (server) {
+        httpc_peer_free(&peer);
+        stub_stop(server);
+        server = NULL;
+    }
     httpc_stats(client, &st);
     int left = (int)st.in_flight + (int)coro_count();
     httpc_free(&client);
@@ -41,6 +49,13 @@ static inline struct httpc_peer *peer_at(const char *url, const char *source)
     if (httpc_peer_new(&p, client, url, source, &ei) != ERR_OK)
         fail_msg("%s", ei.msg);
     return p;
+}
+
+/* A peer of a server that runs serve; both end with the test. */
+static inline struct httpc_peer *served_by(stub_serve *serve, void *arg)
+{
+    server = stub_start(serve, arg);
+    return peer = peer_at(server->url, NULL);
 }
 
 static inline struct http_req get_of(const char *path)

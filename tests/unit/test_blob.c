@@ -1,8 +1,7 @@
 /* The bucket client against a scripted store: what real ones do when they are old, busy or broken (cases.md C13). */
 #include "base/digest.h"
-#include "net/work.h"
+#include "services.h"
 #include "store/blob.h"
-#include "unit.h"
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -151,30 +150,6 @@ static void store_end(struct store *s)
 }
 
 /* ---- the client ---- */
-
-static struct loop *loop;
-static struct httpc *http;
-static struct work *work;
-
-static int setup(void **state)
-{
-    struct httpc_conf conf = {0};
-    (void)state;
-    if (loop_new(&loop, NULL) || httpc_new(&http, loop, &conf, NULL))
-        return 1;
-    work = work_new(loop, 8);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    work_free(&work);
-    httpc_free(&http);
-    coro_pool_trim();
-    loop_free(&loop);
-    return 0;
-}
 
 static struct blob *client(int port)
 {
@@ -519,5 +494,5 @@ int main(void)
         cmocka_unit_test(bad_names_are_refused_before_they_are_sent),
         cmocka_unit_test(nobody_there_is_said_at_once),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, services_up, services_down);
 }

@@ -84,8 +84,7 @@ static void echo(struct stub *s, int fd, int number)
 static void methods_bodies_and_reuse(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(echo, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(echo, NULL);
     static const struct {
         const char *method, *path, *body, *answer, *has, *hasnt;
     } rows[] = {
@@ -112,8 +111,9 @@ static void methods_bodies_and_reuse(void **state)
         assert_int_equal(perform(p, &req, &r), ERR_OK);
         assert_int_equal(r.status, 200);
         assert_string_equal(buf_cstr(&r.body), rows[i].answer);
-        if (strstr(stub_last_head(s), rows[i].has) == NULL || strstr(stub_last_head(s), rows[i].hasnt) != NULL)
-            fail_msg("row %zu: %s", i, stub_last_head(s));
+        if (strstr(stub_last_head(server), rows[i].has) == NULL ||
+            strstr(stub_last_head(server), rows[i].hasnt) != NULL)
+            fail_msg("row %zu: %s", i, stub_last_head(server));
         assert_int_equal(r.reused, i > 0);
         assert_int_equal(r.connect_us > 0, i == 0);
         assert_true(r.request_sent);
@@ -123,13 +123,11 @@ static void methods_bodies_and_reuse(void **state)
         assert_null(http_resp_header(&r, "X-Two").p);
         http_resp_done(&r);
     }
-    assert_int_equal(s->accepted, 1);
+    assert_int_equal(server->accepted, 1);
     struct httpc_stats st;
     httpc_stats(client, &st);
     assert_int_equal(st.connects, 1);
     assert_int_equal(st.requests, ARRAY_LEN(rows));
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 static void a_requests_header_replaces_the_peers(void **state)
@@ -465,18 +463,11 @@ static void nothing_listening(void **state)
 
 /* ---- limits of time ---- */
 
-static void only_read(struct stub *s, int fd, int number)
-{
-    (void)s, (void)number;
-    stub_drain(fd);
-}
-
 /* L07 */
 static void a_server_that_never_answers(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(only_read, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(stub_only_read, NULL);
     struct http_req req = get_of("/");
     struct http_resp r;
     struct mono from = mono_now();
@@ -487,8 +478,6 @@ static void a_server_that_never_answers(void **state)
     assert_true(r.request_sent);
     assert_int_equal(r.first_byte.us, 0);
     http_resp_done(&r);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* A listener whose queue is full swallows connection attempts. */
@@ -543,8 +532,7 @@ static void trickle_then_stop(struct stub *s, int fd, int number)
 static void a_transfer_that_stalls(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(trickle_then_stop, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(trickle_then_stop, NULL);
     struct http_req req = get_of("/");
     struct http_resp r;
     struct mono from = mono_now();
@@ -554,16 +542,13 @@ static void a_transfer_that_stalls(void **state)
     assert_non_null(strstr(ei.msg, "no byte moved"));
     assert_int_equal(r.body.len, 8);
     http_resp_done(&r);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* L14: also when head and body are separate writes, as those of a multipart body are. */
 static void small_requests_are_not_delayed(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(echo, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(echo, NULL);
     enum { EACH = 10 };
     int slow[3] = {0};
     char body[4000];
@@ -583,8 +568,6 @@ static void small_requests_are_not_delayed(void **state)
     }
     for (int k = 0; k < 3; k++)
         assert_true(slow[k] <= EACH / 2); /* a delayed acknowledgement would hit nearly all of one kind */
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* ---- reused connections ---- */
@@ -654,8 +637,7 @@ static void answer_once_and_close(struct stub *s, int fd, int number)
 static void a_connection_closed_while_idle(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(answer_once_and_close, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(answer_once_and_close, NULL);
     for (int i = 0; i < 5; i++) {
         struct http_req req = get_of("/");
         struct http_resp r;
@@ -664,13 +646,11 @@ static void a_connection_closed_while_idle(void **state)
         assert_int_equal(perform(p, &req, &r), ERR_OK);
         http_resp_done(&r);
         coro_sleep_until(loop, mono_add(mono_now(), 20 * US_PER_MS));
-        assert_int_equal(s->accepted, i + 1);
+        assert_int_equal(server->accepted, i + 1);
     }
     int64_t cpu = clock_thread_cpu_us(); /* and the loop does not spin on the dead descriptor */
     coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS));
     assert_true(clock_thread_cpu_us() - cpu < 20 * US_PER_MS);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* ---- ends from our side ---- */
@@ -687,7 +667,7 @@ static void get_cancelled(void *arg)
 static void cancelling(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(only_read, NULL);
+    struct stub *s = stub_start(stub_only_read, NULL);
     struct httpc_peer *a = peer_at(s->url, NULL), *b = peer_at(s->url, NULL);
     struct job jobs[] = {{a, 0, 0}, {a, 0, 0}, {b, 0, 0}, {b, 0, 0}};
     for (int early = 0; early < 2; early++) {
@@ -753,8 +733,7 @@ static int swallow(void *arg, const char *p, size_t n)
 static void bodies_into_sinks_and_limits(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(send_much, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(send_much, NULL);
     static const struct {
         const char *path;
         size_t max_body;
@@ -793,8 +772,6 @@ static void bodies_into_sinks_and_limits(void **state)
     getrusage(RUSAGE_SELF, &after);
     assert_true(after.ru_maxrss - before.ru_maxrss <
                 100 * 1024); /* 64 MB twice, never held; 16 MiB held, grown by doubling */
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 static void endless_head(struct stub *s, int fd, int number)
@@ -815,16 +792,13 @@ static void endless_head(struct stub *s, int fd, int number)
 static void an_endless_head_is_refused(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(endless_head, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(endless_head, NULL);
     struct http_req req = get_of("/");
     struct http_resp r;
     enum err err = perform(p, &req, &r);
     assert_true(err == ERR_LIMIT || err == ERR_PROTO);
     assert_true(r.headers.cap < 600 << 10);
     http_resp_done(&r);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* ---- L13: no descriptors left ---- */
@@ -872,20 +846,17 @@ static void out_of_descriptors(void **state)
 static void a_header_changes_under_way(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(only_read, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(stub_only_read, NULL);
     httpc_peer_header(p, "Cookie", "old");
     struct job j = {p, 0, 0};
     struct group g = {0};
     group_spawn(loop, &g, get_cancelled, &j);
-    while (s->accepted < 1)
+    while (server->accepted < 1)
         loop_step(loop, mono_add(mono_now(), 1000));
     httpc_peer_header(p, "Cookie", "new");
     httpc_peer_header(p, "Cookie", NULL);
     httpc_cancel(client, p);
     group_wait(loop, &g);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 int main(void)

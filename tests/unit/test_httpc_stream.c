@@ -219,8 +219,7 @@ static void drive(struct stub *s, int fd, int number)
 static void an_open_stream_delays_nothing(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(drive, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(drive, NULL);
     struct watch w[3] = {0};
     for (int i = 0; i < 3; i++) {
         watch_open(&w[i], p, "/events", 0);
@@ -237,7 +236,7 @@ static void an_open_stream_delays_nothing(void **state)
         http_resp_done(&r);
     }
     assert_true(ms_since(from) < 500);
-    assert_int_equal(s->accepted, 4); /* a connection each, and one for all requests */
+    assert_int_equal(server->accepted, 4); /* a connection each, and one for all requests */
     struct httpc_stats st;
     httpc_stats(client, &st);
     assert_int_equal(st.streams, 3);
@@ -250,8 +249,6 @@ static void an_open_stream_delays_nothing(void **state)
     loop_step(loop, mono_now());
     httpc_stats(client, &st);
     assert_int_equal(st.streams, 0);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 static void tick_for_a_while(struct stub *s, int fd, int number)
@@ -272,8 +269,7 @@ static void tick_for_a_while(struct stub *s, int fd, int number)
 static void alive_while_bytes_come_dead_when_silent(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(tick_for_a_while, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(tick_for_a_while, NULL);
     struct watch w = {0};
     struct mono from = mono_now();
     watch_open(&w, p, "/events", 250 * US_PER_MS);
@@ -283,21 +279,12 @@ static void alive_while_bytes_come_dead_when_silent(void **state)
     assert_int_equal(w.data.len, 24);
     assert_in_range(ms_since(from), 780, 2000);
     watch_done(&w);
-    httpc_peer_free(&p);
-    stub_stop(s);
-}
-
-static void never_answer(struct stub *s, int fd, int number)
-{
-    (void)s, (void)number;
-    stub_drain(fd);
 }
 
 static void a_stream_that_is_never_answered(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(never_answer, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(stub_only_read, NULL);
     struct watch w = {0};
     struct mono from = mono_now();
     watch_open(&w, p, "/", 150 * US_PER_MS);
@@ -306,8 +293,6 @@ static void a_stream_that_is_never_answered(void **state)
     assert_int_equal(w.status, 0);
     assert_in_range(ms_since(from), 140, 1000);
     watch_done(&w);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* ---- from inside a callback ---- */
@@ -315,8 +300,7 @@ static void a_stream_that_is_never_answered(void **state)
 static void closing_inside_callbacks(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(drive, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(drive, NULL);
     struct watch w[3] = {{.stop_on_data = true}, {.close_on_data = true}, {.close_on_open = true}};
     for (int i = 0; i < 3; i++)
         watch_open(&w[i], p, "/events", 0);
@@ -333,8 +317,6 @@ static void closing_inside_callbacks(void **state)
     assert_int_equal(w[2].opens, 1);
     for (int i = 0; i < 3; i++)
         watch_done(&w[i]);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 static void reconnecting_and_freeing_inside_on_close(void **state)

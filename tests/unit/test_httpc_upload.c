@@ -180,8 +180,7 @@ static void swallow_body(struct stub *s, int fd, int number)
 static void a_huge_upload_stays_small_in_memory(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(swallow_body, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(swallow_body, NULL);
     struct source src = {.size = 100 << 20};
     struct http_part part = {.name = "file", .filename = "x", .read = source_read, .arg = &src, .size = 100 << 20};
     struct http_req req = get_of("/up");
@@ -197,15 +196,12 @@ static void a_huge_upload_stays_small_in_memory(void **state)
     assert_int_equal(src.pulled, src.size);
     assert_true(after.ru_maxrss - before.ru_maxrss < 8 * 1024);
     http_resp_done(&r);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 static void a_source_that_fails(void **state)
 {
     (void)state;
-    struct stub *s = stub_start(swallow_body, NULL);
-    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct httpc_peer *p = served_by(swallow_body, NULL);
     struct source src = {.size = 10 << 20, .fail_at = 1 << 20};
     struct http_part part = {.name = "file", .filename = "x", .read = source_read, .arg = &src, .size = 10 << 20};
     struct http_req req = get_of("/up");
@@ -216,8 +212,6 @@ static void a_source_that_fails(void **state)
     assert_int_equal(perform(p, &req, &r), ERR_CANCELLED);
     assert_int_equal(r.status, 0);
     http_resp_done(&r);
-    httpc_peer_free(&p);
-    stub_stop(s);
 }
 
 /* ---- U01: refused before the body was sent ---- */
@@ -323,6 +317,32 @@ static void early_refusals_arrive(void **state)
                 stub_stop(s);
             }
     mem_free(body);
+}
+
+/* U08: the announced length beyond 2 and 4 GiB. */
+static void long_bodies_are_announced(void **state)
+{
+    (void)state;
+    static const uint64_t sizes[] = {1, 2147483647, 2147483648, 4294967295, 4294967296, 4294967297};
+    struct refusal how = {.answer = "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno"};
+    struct httpc_peer *p = served_by(refuse_and_close, &how);
+    int64_t framing = 0;
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct source src = {.size = sizes[i]};
+        struct http_part part = {
+            .name = "file", .filename = "x", .read = source_read, .arg = &src, .size = (int64_t)sizes[i]};
+        struct http_req req = get_of("/up");
+        struct http_resp r;
+        req.method = "POST";
+        req.parts = &part;
+        req.n_parts = 1;
+        assert_int_equal(perform(p, &req, &r), ERR_OK);
+        assert_int_equal(r.status, 413);
+        http_resp_done(&r);
+        int64_t announced = stub_length(stub_last_head(server));
+        framing = i == 0 ? announced - 1 : framing;
+        assert_true(announced == (int64_t)sizes[i] + framing);
+    }
 }
 
 /* The next request goes on: no cut connection is used again. */
@@ -456,6 +476,7 @@ int main(void)
         CASE(a_huge_upload_stays_small_in_memory),
         CASE(a_source_that_fails),
         CASE(early_refusals_arrive),
+        CASE(long_bodies_are_announced),
         CASE(after_a_refusal_the_peer_goes_on),
         CASE(a_reset_without_an_answer_is_an_error),
         CASE(expectations),
