@@ -16,6 +16,7 @@ struct transfer { /* one of the two phases */
     struct hist *hist; /* of the files that ended well */
     uint64_t ok, failed;
     int64_t took_us, server_peak;
+    double mb_per_s;
 };
 struct bigfile {
     struct bigfiles *b;
@@ -37,16 +38,6 @@ struct bigfiles {
 };
 
 /* ---- one file ---- */
-
-static void wrong(struct api_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void wrong(struct api_result *r, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
-    va_end(ap);
-    r->outcome = OUT_WRONG;
-}
 
 static void ended(struct bigfile *f, const struct call *c, const struct api_result *r)
 {
@@ -80,7 +71,7 @@ static void upload(void *arg)
         api_upload(f->app.api, &u, mem, &made, &r);
     } while (call_again(&c, &r));
     if (r.outcome == OUT_OK && made.size >= 0 && (uint64_t)made.size != f->content.size)
-        wrong(&r, "%" PRIu64 " bytes were sent, %" PRId64 " are listed", f->content.size, made.size);
+        call_wrong(&r, "%" PRIu64 " bytes were sent, %" PRId64 " are listed", f->content.size, made.size);
     if (r.outcome == OUT_OK)
         snprintf(f->id, sizeof(f->id), "%s", made.id);
     f->app.login->account->writes += r.outcome == OUT_OK;
@@ -106,9 +97,9 @@ static void download(void *arg)
         api_download(f->app.api, f->id, 0, 0, on_body, f, NULL, 0, &r);
     } while (call_again(&c, &r));
     if (f->check.wrong)
-        wrong(&r, "wrong byte at %" PRIu64 " of %" PRIu64, f->check.wrong_at, f->content.size);
+        call_wrong(&r, "wrong byte at %" PRIu64 " of %" PRIu64, f->check.wrong_at, f->content.size);
     else if (r.outcome == OUT_OK && !content_check_complete(&f->check))
-        wrong(&r, "%" PRIu64 " bytes came of %" PRIu64, f->moved, f->content.size);
+        call_wrong(&r, "%" PRIu64 " bytes came of %" PRIu64, f->moved, f->content.size);
     ended(f, &c, &r);
 }
 
@@ -150,6 +141,7 @@ static MAY_YIELD void transfer(struct bigfiles *b, struct transfer *t, void (*la
         give_up(b);
     group_wait(b->w->loop, &group);
     t->took_us = mono_diff(mono_now(), began);
+    t->mb_per_s = t->took_us ? (double)t->ok * (double)b->conf->bytes / (double)t->took_us : 0;
     t->server_peak = server_watch_lap(b->watch);
     progress_set(p, moved_mib(b), NULL);
     progress_free(&p);
@@ -157,14 +149,8 @@ static MAY_YIELD void transfer(struct bigfiles *b, struct transfer *t, void (*la
 
 /* ---- what came of it ---- */
 
-static double mb_per_s(const struct bigfiles *b, const struct transfer *t)
+static void add_figures(struct result *r, const struct transfer *t)
 {
-    return t->took_us ? (double)t->ok * (double)b->conf->bytes / (double)t->took_us : 0;
-}
-
-static void add_figures(const struct bigfiles *b, const struct transfer *t)
-{
-    struct result *r = b->w->ctx->result;
     static const struct {
         const char *key;
         double pct;
@@ -172,11 +158,24 @@ static void add_figures(const struct bigfiles *b, const struct transfer *t)
     result_figure(r, t->figures, "ok", (double)t->ok, 0);
     result_figure(r, t->figures, "failed", (double)t->failed, 0);
     result_figure(r, t->figures, "seconds", (double)t->took_us / 1e6, 2);
-    result_figure(r, t->figures, "mb_per_s", mb_per_s(b, t), 1);
+    result_figure(r, t->figures, "mb_per_s", t->mb_per_s, 1);
     for (size_t i = 0; i < ARRAY_LEN(times) && t->ok; i++)
         result_figure(r, t->figures, times[i].key, (double)hist_percentile(t->hist, times[i].pct) / 1e6, 2);
     if (t->server_peak >= 0)
         result_figure(r, t->figures, "server_peak_rss_bytes", (double)t->server_peak, 0);
+}
+
+#define UPLOADS   "uploads"
+#define DOWNLOADS "downloads"
+
+void bigfiles_sample(struct result *r)
+{
+    struct transfer t[] = {{.figures = UPLOADS, .ok = 1}, {.figures = DOWNLOADS, .ok = 1}};
+    for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+        t[i].hist = hist_new();
+        add_figures(r, &t[i]);
+        hist_free(&t[i].hist);
+    }
 }
 
 static char *seconds(char dst[32], const struct transfer *t, double pct)
@@ -200,7 +199,7 @@ static void print_rows(const struct bigfiles *b, const struct transfer *const *r
     for (size_t i = 0; i < n; i++) {
         const struct transfer *t = rows[i];
         str_format(line, sizeof(line), "%-11s %6" PRIu64 " %7" PRIu64 " %9.2f %9.1f %8s %8s %9s  %s", t->figures, t->ok,
-                   t->failed, (double)t->took_us / 1e6, mb_per_s(b, t), seconds(p50, t, 50), seconds(p95, t, 95),
+                   t->failed, (double)t->took_us / 1e6, t->mb_per_s, seconds(p50, t, 50), seconds(p95, t, 95),
                    seconds(max, t, 100),
                    t->server_peak < 0 ? "not known" : str_bytes(mem, sizeof(mem), (uint64_t)t->server_peak));
         fprintf(out, "%s\n", line);
@@ -310,22 +309,21 @@ enum err bigfiles_run(struct worker *w, struct server_watch *watch, const struct
                       struct errinfo *ei)
 {
     struct bigfiles b = {.conf = conf, .w = w, .watch = watch};
-    struct transfer up = {.figures = "uploads", .doing = "MiB uploaded:", .op = conf->upload, .hist = hist_new()};
-    struct transfer down = {
-        .figures = "downloads", .doing = "MiB downloaded:", .op = conf->download, .hist = hist_new()};
+    struct transfer up = {.figures = UPLOADS, .doing = "MiB uploaded:", .op = conf->upload, .hist = hist_new()};
+    struct transfer down = {.figures = DOWNLOADS, .doing = "MiB downloaded:", .op = conf->download, .hist = hist_new()};
     const struct transfer *const both[] = {&up, &down};
     char size[32], all[32];
     enum err e = prepare(&b, ei);
     if (e == ERR_OK) {
-        tell(&b, "%u files of %s at once, %s in all, on %u logins", conf->count,
+        tell(&b, "%s of %s at once, %s in all, on %s", COUNTED(conf->count, "file"),
              str_bytes(size, sizeof(size), conf->bytes), str_bytes(all, sizeof(all), conf->bytes * conf->count),
-             w->n_logins < conf->count ? w->n_logins : conf->count);
+             COUNTED(w->n_logins < conf->count ? w->n_logins : conf->count, "login"));
         transfer(&b, &up, upload);
         if (up.ok && !worker_draining(w))
             transfer(&b, &down, download);
         print_rows(&b, both, ARRAY_LEN(both));
         for (size_t i = 0; i < ARRAY_LEN(both); i++)
-            add_figures(&b, both[i]);
+            add_figures(w->ctx->result, both[i]);
     }
     clean_up(&b);
     release(&b);

@@ -19,4 +19,5 @@ struct bigfiles_conf {
  * worker drains; what was made is removed even then, until it is cut. Figures go into the command's result. */
 MAY_YIELD enum err bigfiles_run(struct worker *w, struct server_watch *watch, const struct bigfiles_conf *conf,
                                 struct errinfo *ei) WARN_UNUSED;
+void bigfiles_sample(struct result *r); /* as struct command's */
 #endif

@@ -11,6 +11,7 @@
 #define REQUEST_US   (60 * US_PER_S)
 #define LOOK_US      (120 * US_PER_S) /* how long a thing of unknown outcome is looked for */
 #define LOOK_EACH_US (250 * US_PER_MS)
+#define PURGE        "bulk_purge"
 
 enum seen { SEEN_DONE, SEEN_NOT, SEEN_IN_PART, SEEN_TWICE, SEEN_NOTHING };
 struct step {
@@ -34,16 +35,6 @@ void bulk_tell(const struct bulk *b, const char *fmt, ...)
     va_end(ap);
     fprintf(b->conf->out, "bulk: %s\n", text);
     fflush(b->conf->out);
-}
-
-static void wrong(struct api_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void wrong(struct api_result *r, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
-    va_end(ap);
-    r->outcome = OUT_WRONG;
 }
 
 /* ---- the copy ---- */
@@ -86,8 +77,8 @@ static MAY_YIELD void verify_storage(struct bulk *b, int64_t more, struct api_re
 {
     int64_t used = b->conf->alone && b->used >= 0 ? bulk_storage_used(b) : -1;
     if (used >= 0 && used != b->used + more)
-        wrong(r, "storage use is %" PRId64 " bytes, %" PRId64 " expected (was anybody else at work?)", used,
-              b->used + more);
+        call_wrong(r, "storage use is %" PRId64 " bytes, %" PRId64 " expected (was anybody else at work?)", used,
+                   b->used + more);
 }
 
 /* Info counts what is in the trash too, a copy leaves it out: only then the listings tell. */
@@ -98,11 +89,11 @@ static MAY_YIELD void verify_copy(struct bulk *b, struct api_result *r)
     char have[120], want[120];
     size_t n;
     if (!bulk_list(b, b->place, &n, b->copy, &asked)) {
-        wrong(r, "done, but cannot be looked at: %.100s", asked.reason);
+        call_wrong(r, "done, but cannot be looked at: %.100s", asked.reason);
         return;
     }
     if (n != 1) {
-        wrong(r, n ? "%zu copies were made of one" : "done, but there is no copy", n);
+        call_wrong(r, n ? "%zu copies were made of one" : "done, but there is no copy", n);
         return;
     }
     if (!b->conf->alone || !bulk_info(b, b->copy, &made, &asked))
@@ -111,8 +102,8 @@ static MAY_YIELD void verify_copy(struct bulk *b, struct api_result *r)
         if (!bulk_count(b, b->source, &source, &asked) || !bulk_count(b, b->copy, &made, &asked))
             return;
         if (!bulk_same(&made, &source))
-            wrong(r, "the copy holds %s, its source %s", bulk_totals_text(have, sizeof(have), &made),
-                  bulk_totals_text(want, sizeof(want), &source));
+            call_wrong(r, "the copy holds %s, its source %s", bulk_totals_text(have, sizeof(have), &made),
+                       bulk_totals_text(want, sizeof(want), &source));
     }
     if (r->outcome == OUT_OK)
         verify_storage(b, made.bytes, r);
@@ -142,9 +133,9 @@ static MAY_YIELD void verify_trash(struct bulk *b, struct api_result *r)
     struct api_result asked;
     bool there;
     if (look_trash(b) == SEEN_NOT)
-        wrong(r, "done, but the copy is still listed");
+        call_wrong(r, "done, but the copy is still listed");
     else if (bulk_in_trash(b, b->copy, &there, &asked) && !there)
-        wrong(r, "done, but the trash does not list the copy");
+        call_wrong(r, "done, but the trash does not list the copy");
 }
 
 static MAY_YIELD void ask_purge(struct bulk *b, struct api_job *job, struct api_result *r)
@@ -167,7 +158,7 @@ static MAY_YIELD void verify_purge(struct bulk *b, struct api_result *r)
     struct api_result asked;
     struct bulk_totals t;
     if (bulk_info(b, b->copy, &t, &asked))
-        wrong(r, "done, but the copy is still there");
+        call_wrong(r, "done, but the copy is still there");
     else
         verify_storage(b, 0, r);
 }
@@ -258,7 +249,7 @@ static MAY_YIELD void settle(struct bulk *b, struct step *s, struct api_job *job
     str_duration(after, sizeof(after), mono_diff(mono_now(), from));
     bulk_tell(b, "%s: looked for %s: %s", s->what, after, found[seen]);
     if (seen == SEEN_TWICE)
-        wrong(r, "asked for once, done twice");
+        call_wrong(r, "asked for once, done twice");
     else
         snprintf(r->reason, sizeof(r->reason), "timed out, outcome unknown; looked: %s", found[seen]);
 }
@@ -371,25 +362,28 @@ static MAY_YIELD struct deletes read_deletes(const struct bulk *b)
     return d;
 }
 
+static void add_deletes(struct result *r, double batches, double objects, double requests)
+{
+    result_figure(r, PURGE, "store_deletes_in_batches", batches, 0);
+    result_figure(r, PURGE, "store_deleted_objects", objects, 0);
+    result_figure(r, PURGE, "store_delete_requests", requests, 0);
+}
+
 static void report_deletes(const struct bulk *b, const struct deletes *before, const struct deletes *after)
 {
-    struct result *r = b->w->ctx->result;
-    char n[32], k[32];
     if (!after->known || after->batches < 0) {
         bulk_tell(b, "how the store deletes is not known: the server does not tell");
         return;
     }
     double objects = after->objects - before->objects, requests = after->requests - before->requests;
-    result_figure(r, "bulk_purge", "store_deletes_in_batches", after->batches, 0);
     if (!before->known || objects < 0 || requests < 0) { /* started again in between */
         objects = after->objects;
         requests = after->requests;
     }
-    result_figure(r, "bulk_purge", "store_deleted_objects", objects, 0);
-    result_figure(r, "bulk_purge", "store_delete_requests", requests, 0);
-    bulk_tell(b, "the store deletes %s: %s objects in %s requests",
+    add_deletes(b->w->ctx->result, after->batches, objects, requests);
+    bulk_tell(b, "the store deletes %s: %s in %s",
               after->batches > 0 ? "in batches of up to 1,000 keys" : "one by one, having no multi-delete",
-              str_thousands(n, sizeof(n), (uint64_t)objects), str_thousands(k, sizeof(k), (uint64_t)requests));
+              COUNTED((uint64_t)objects, "object"), COUNTED((uint64_t)requests, "request"));
 }
 
 /* ---- before and after ---- */
@@ -419,40 +413,66 @@ static MAY_YIELD void clean_up(struct bulk *b)
         LOGW("bulk", "left behind: the folder %s of %s, which the copy was made in: %s", id, b->app.login->email, why);
 }
 
+/* ---- the three steps ---- */
+
+enum { COPY, TRASH, PURGED, STEPS };
+static const struct step plan[STEPS] = {
+    [COPY] = {.figures = "bulk_copy",
+              .what = "copy",
+              .doing = "bulk: copied",
+              .ask = ask_copy,
+              .look = look_copy,
+              .verify = verify_copy},
+    [TRASH] = {.figures = "bulk_trash",
+               .what = "trash",
+               .doing = "bulk: trashed",
+               .ask = ask_trash,
+               .look = look_trash,
+               .verify = verify_trash},
+    [PURGED] = {.figures = PURGE,
+                .what = "delete for good",
+                .doing = "bulk: deleted",
+                .ask = ask_purge,
+                .look = look_purge,
+                .verify = verify_purge},
+};
+
 static MAY_YIELD void take_steps(struct bulk *b)
 {
-    struct step steps[] = {
-        {.figures = "bulk_copy",
-         .what = "copy",
-         .doing = "bulk: copied",
-         .op = b->conf->copy,
-         .ask = ask_copy,
-         .look = look_copy,
-         .verify = verify_copy},
-        {.figures = "bulk_trash",
-         .what = "trash",
-         .doing = "bulk: trashed",
-         .op = b->conf->trash,
-         .ask = ask_trash,
-         .look = look_trash,
-         .verify = verify_trash},
-        {.figures = "bulk_purge",
-         .what = "delete for good",
-         .doing = "bulk: deleted",
-         .op = b->conf->purge,
-         .ask = ask_purge,
-         .look = look_purge,
-         .verify = verify_purge},
-    };
-    bool go_on = take_step(b, &steps[0]) && take_step(b, &steps[1]);
+    const enum drive_op ops[STEPS] = {b->conf->copy, b->conf->trash, b->conf->purge};
+    struct step steps[STEPS];
+    for (size_t i = 0; i < STEPS; i++) {
+        steps[i] = plan[i];
+        steps[i].op = ops[i];
+    }
+    bool go_on = take_step(b, &steps[COPY]) && take_step(b, &steps[TRASH]);
     struct deletes before = read_deletes(b), after = before;
     if (go_on) {
-        take_step(b, &steps[2]);
+        take_step(b, &steps[PURGED]);
         after = read_deletes(b);
     }
-    report_steps(b, steps, ARRAY_LEN(steps));
+    report_steps(b, steps, STEPS);
     if (go_on)
         report_deletes(b, &before, &after);
+}
+
+static void add_size(struct result *r, const struct bulk_totals *t)
+{
+    result_figure(r, "bulk", "files", (double)t->files, 0);
+    result_figure(r, "bulk", "folders", (double)t->folders, 0);
+    result_figure(r, "bulk", "bytes", (double)t->bytes, 0);
+}
+
+void bulk_sample(struct result *r)
+{
+    const struct bulk_totals none = {0};
+    add_size(r, &none);
+    for (size_t i = 0; i < STEPS; i++) {
+        struct step s = plan[i];
+        s.done = true;
+        add_figures(r, &s);
+    }
+    add_deletes(r, 0, 0, 0);
 }
 
 enum err bulk_run(struct worker *w, const struct bulk_conf *conf, struct errinfo *ei)
@@ -467,12 +487,9 @@ enum err bulk_run(struct worker *w, const struct bulk_conf *conf, struct errinfo
         e = bulk_choose(&b, ei);
     }
     if (e == ERR_OK) {
-        struct result *r = w->ctx->result;
         bulk_tell(&b, "\"%s\", the largest folder of %s: %s", b.name, b.app.login->email,
                   bulk_totals_text(size, sizeof(size), &b.size));
-        result_figure(r, "bulk", "files", (double)b.size.files, 0);
-        result_figure(r, "bulk", "folders", (double)b.size.folders, 0);
-        result_figure(r, "bulk", "bytes", (double)b.size.bytes, 0);
+        add_size(w->ctx->result, &b.size);
         b.used = conf->alone ? bulk_storage_used(&b) : -1;
         e = make_place(&b, ei);
     }

@@ -16,4 +16,5 @@ struct bulk_conf {
 /* ERR_ENV when there is nothing to copy or no folder for the copy can be made; steps that fail are counted, not errors.
  * What was made is removed in the end. Figures go into the command's result. */
 MAY_YIELD enum err bulk_run(struct worker *w, const struct bulk_conf *conf, struct errinfo *ei) WARN_UNUSED;
+void bulk_sample(struct result *r); /* as struct command's */
 #endif

@@ -10,9 +10,8 @@
 
 char *bulk_totals_text(char *dst, size_t n, const struct bulk_totals *t)
 {
-    char files[32], folders[32], bytes[32];
-    snprintf(dst, n, "%s files in %s folders, %s", str_thousands(files, sizeof(files), (uint64_t)t->files),
-             str_thousands(folders, sizeof(folders), (uint64_t)t->folders),
+    char bytes[32];
+    snprintf(dst, n, "%s in %s, %s", COUNTED((uint64_t)t->files, "file"), COUNTED((uint64_t)t->folders, "folder"),
              str_bytes(bytes, sizeof(bytes), (uint64_t)t->bytes));
     return dst;
 }
@@ -72,7 +71,7 @@ bool bulk_in_trash(struct bulk *b, const char *id, bool *there, struct api_resul
     ASK(b, r, api_trash_list(b->app.api, mem, &l, r));
     *there = false;
     for (size_t i = 0; r->outcome == OUT_OK && i < l.n; i++)
-        *there = *there || strcmp(l.items[i].id, id) == 0;
+        *there = *there || !id || strcmp(l.items[i].id, id) == 0;
     arena_free(&mem);
     return r->outcome == OUT_OK;
 }
@@ -149,6 +148,16 @@ static bool larger(const struct bulk_totals *a, const struct bulk_totals *b)
     return x != y ? x > y : a->bytes > b->bytes;
 }
 
+/* Info counts what is in the trash too, a copy leaves it out. */
+static MAY_YIELD void leave_trash_out(struct bulk *b, struct api_result *r)
+{
+    bool any = false;
+    if (bulk_in_trash(b, NULL, &any, r) && any)
+        bulk_count(b, b->source, &b->size, r);
+    else if (r->err != ERR_CANCELLED)
+        r->outcome = OUT_OK; /* without a trash to look into, info has to do */
+}
+
 enum err bulk_choose(struct bulk *b, struct errinfo *ei)
 {
     struct drive_listing top = {0};
@@ -170,6 +179,8 @@ enum err bulk_choose(struct bulk *b, struct errinfo *ei)
             b->name = fit_to_print(b, f->name);
         }
     }
+    if (r.outcome == OUT_OK && b->source)
+        leave_trash_out(b, &r);
     if (r.outcome != OUT_OK)
         return err_set(ei, r.err == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV,
                        "cannot look at the folders of %s: %d %s", b->app.login->email, r.status, r.reason);

@@ -54,17 +54,24 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     return solo_run(&s, ctx, ei);
 }
 
+static void sample(struct result *r)
+{
+    solo_sample(r);
+    bigfiles_sample(r);
+}
+
 const struct command cmd_bigfiles = {
     .name = "bigfiles",
     .summary = "many large uploads at once, then all downloaded and verified, the server's memory watched",
     .usage = "sim bigfiles COUNT MiB [options]",
     .examples = "sim bigfiles 30 200\n"
-                "sim bigfiles 30 200 --fail-on 'server.peak_rss_bytes<128MiB' --json big.json\n"
-                "sim bigfiles 4 2048 --keep --server-pid $(pgrep -f server.js)",
+                "sim bigfiles 30 200 --fail-on 'server.peak_rss_bytes<128MiB' --fail-on 'uploads.mb_per_s>50'\n"
+                "sim bigfiles 4 2048 --keep --server-pid \"$(cat server.pid)\"",
     .pos = pos,
     .opts = opts,
     .conf_size = sizeof(struct bigfiles_options),
     .defaults = &defaults,
     .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run,
+    .sample = sample,
 };

@@ -37,16 +37,23 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     return solo_run(&s, ctx, ei);
 }
 
+static void sample(struct result *r)
+{
+    solo_sample(r);
+    bulk_sample(r);
+}
+
 const struct command cmd_bulk = {
     .name = "bulk",
     .summary = "the largest top-level folder copied, the copy trashed and deleted for good, each timed",
     .usage = "sim bulk [options]",
     .examples = "sim bulk\n"
                 "sim bulk --timeout 30s --json bulk.json\n"
-                "sim bulk --fail-on 'copy.p99<60s'",
+                "sim bulk --fail-on 'bulk_copy.items_per_s>500' --fail-on 'bulk_purge.seconds<60s'",
     .opts = opts,
     .conf_size = sizeof(struct bulk_options),
     .defaults = &defaults,
     .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run,
+    .sample = sample,
 };

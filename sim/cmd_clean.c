@@ -58,10 +58,9 @@ static MAY_YIELD bool agreed(struct command_clean *c)
     return !c->clean.stop && fgets(line, sizeof(line), stdin) && sv_eq_cstr(sv_trim(sv_of(line)), "yes");
 }
 
-static void report(const struct clean *c)
+/* Returns how many accounts were taken away. */
+static uint64_t add_figures(struct result *r, const struct clean *c)
 {
-    struct result *r = c->ctx->result;
-    struct check_result *check = result_check(r, "clean");
     uint64_t accounts = 0, subs = 0, files = 0, folders = 0;
     for (size_t i = 0; i < c->n_accounts; i++) {
         const struct clean_account *a = &c->accounts[i];
@@ -77,7 +76,20 @@ static void report(const struct clean *c)
     result_figure(r, "clean", "objects_without_rows", (double)c->objects, 0);
     result_figure(r, "clean", "redis_keys", (double)c->n_keys, 0);
     result_figure(r, "clean", "left", (double)c->n_left, 0);
-    check->examined = accounts;
+    return accounts;
+}
+
+static void sample(struct result *r)
+{
+    const struct clean none = {0};
+    add_figures(r, &none);
+}
+
+static void report(const struct clean *c)
+{
+    struct result *r = c->ctx->result;
+    struct check_result *check = result_check(r, "clean");
+    check->examined = add_figures(r, c);
     for (size_t i = 0; i < c->n_left; i++)
         result_check_add(check, "not removed: %s", c->left[i]);
     r->stats.requests += c->requests;
@@ -129,4 +141,5 @@ const struct command cmd_clean = {
     .conf_size = sizeof(struct clean_conf),
     .flags = CMD_NEEDS_URL,
     .run = run_main,
+    .sample = sample,
 };

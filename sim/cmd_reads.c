@@ -287,16 +287,26 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     return e;
 }
 
+static void sample(struct result *r)
+{
+    struct cmd_ctx ctx = {.result = r};
+    struct command_reads c = {.ctx = &ctx, .results = mem_zalloc(n_reads * sizeof(*c.results))};
+    write_rows(&c);
+    mem_free(c.results);
+}
+
 const struct command cmd_reads = {
     .name = "reads",
     .summary = "time every kind of read, alone and under load, and check the answers",
     .usage = "sim reads [options]",
     .examples = "sim reads\n"
                 "sim reads --times 30 --background 0 --p95 50ms\n"
-                "sim reads --background 50 --json reads.json",
+                "sim reads --background 50 --json reads.json\n"
+                "sim reads --fail-on 'list_hot.p95<20ms' --fail-on 'search_many.load.p95<200ms'",
     .opts = opts,
     .conf_size = sizeof(struct reads_conf),
     .defaults = &defaults,
     .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run_main,
+    .sample = sample,
 };

@@ -280,6 +280,31 @@ static void write_row(struct jsonw *w, const struct refusal *f, const struct ver
     jsonw_end_object(w);
 }
 
+/* all: those that were not asked for too. */
+static void write_rows(struct result *r, const struct verdict_row *rows, bool all)
+{
+    struct buf json = BUF_INIT(16 << 20);
+    struct jsonw w;
+    jsonw_init(&w, &json);
+    jsonw_object(&w, NULL);
+    for (size_t i = 0; i < n_refusals; i++)
+        if (all || rows[i].took)
+            write_row(&w, &refusals[i], &rows[i]);
+    jsonw_end_object(&w);
+    if (w.err == ERR_OK)
+        result_part(r, "refusals", &json);
+    buf_done(&json);
+}
+
+static void add_background(struct result *r, const struct background_window *b, const struct background_window *d)
+{
+    result_figure(r, "background", "before_p95_ms", (double)b->p95_us / 1e3, 3);
+    result_figure(r, "background", "during_p95_ms", (double)d->p95_us / 1e3, 3);
+    result_figure(r, "background", "before_operations", (double)b->ok, 0);
+    result_figure(r, "background", "during_operations", (double)d->ok, 0);
+    result_figure(r, "background", "failed", (double)(b->failed + d->failed), 0);
+}
+
 static void judge_background(struct command_refusals *c, struct check_result *r)
 {
     static const char *const words[] = {[BACKGROUND_HELD] = "within 20 %",
@@ -296,36 +321,24 @@ static void judge_background(struct command_refusals *c, struct check_result *r)
     fprintf(c->ctx->out, "background: %s: %s\n", line, words[c->held]);
     if (c->held == BACKGROUND_WORSE)
         result_check_add(r, "the background was held up: %s", line);
-    result_figure(c->ctx->result, "background", "before_p95_ms", (double)b->p95_us / 1e3, 3);
-    result_figure(c->ctx->result, "background", "during_p95_ms", (double)d->p95_us / 1e3, 3);
-    result_figure(c->ctx->result, "background", "before_operations", (double)b->ok, 0);
-    result_figure(c->ctx->result, "background", "during_operations", (double)d->ok, 0);
-    result_figure(c->ctx->result, "background", "failed", (double)(b->failed + d->failed), 0);
+    add_background(c->ctx->result, b, d);
 }
 
 static void report(struct command_refusals *c)
 {
     struct check_result *r = result_check(c->ctx->result, "refusals");
-    struct buf json = BUF_INIT(16 << 20);
-    struct jsonw w;
     uint64_t counts[4] = {0};
-    jsonw_init(&w, &json);
-    jsonw_object(&w, NULL);
     for (size_t i = 0; i < n_refusals; i++) {
         const struct verdict_row *v = &c->rows[i];
         if (!v->took)
             continue;
         counts[v->verdict]++;
         r->examined += v->tries;
-        write_row(&w, &refusals[i], v);
         if (v->verdict == FAILED)
             result_check_add(r, "%s: %s: %u of %u held; %s", refusals[i].key, refusals[i].asked, v->ok, v->tries,
                              v->why);
     }
-    jsonw_end_object(&w);
-    if (w.err == ERR_OK)
-        result_part(c->ctx->result, "refusals", &json);
-    buf_done(&json);
+    write_rows(c->ctx->result, c->rows, false);
     judge_background(c, r);
     str_format(r->summary, sizeof(r->summary),
                "%" PRIu64 " refusals held in every try, %" PRIu64 " failed, %" PRIu64 " not tried, %" PRIu64
@@ -363,7 +376,7 @@ static MAY_YIELD enum err background_up(struct command_refusals *c, struct errin
     enum err e = background_start(&c->background, c->ctx, &conf, ei);
     if (e != ERR_OK)
         return e;
-    fprintf(c->ctx->out, "background: %u apps at work, %s alone first\n", conf.apps,
+    fprintf(c->ctx->out, "background: %s at work, %s alone first\n", COUNTED(conf.apps, "app"),
             str_duration(t, sizeof(t), c->conf->before_us));
     background_mark(c->background);
     work_until(c, mono_add(mono_now(), c->conf->before_us));
@@ -450,17 +463,28 @@ static bool offline(const void *conf)
     return ((const struct refusals_conf *)conf)->list;
 }
 
+static void sample(struct result *r)
+{
+    const struct background_window none = {0};
+    struct verdict_row *rows = mem_zalloc(n_refusals * sizeof(*rows));
+    add_background(r, &none, &none);
+    write_rows(r, rows, true);
+    mem_free(rows);
+}
+
 const struct command cmd_refusals = {
     .name = "refusals",
     .summary = "ask for what must be refused, many times, and check that the reason arrives",
     .usage = "sim refusals [options]",
     .examples = "sim refusals\n"
                 "sim refusals --tries 3 --background 0 --only 'over_quota*,no_upload'\n"
-                "sim refusals --background 50 --rate 60 --json refusals.json",
+                "sim refusals --background 50 --rate 60 --json refusals.json\n"
+                "sim refusals --fail-on 'no_token.p95<100ms' --fail-on 'background.failed==0'",
     .opts = opts,
     .conf_size = sizeof(struct refusals_conf),
     .defaults = &defaults,
     .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run_main,
     .offline = offline,
+    .sample = sample,
 };

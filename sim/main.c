@@ -414,6 +414,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
 
     *p = (struct program){.cmd = cmd, .json.fd = -1, .csv.fd = -1, .end_timer.fn = end_now};
     result_init(&p->result, cmd->name);
+    p->result.sample = cmd->sample;
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
     p->ctx = (struct cmd_ctx){.target = &p->target, .result = &p->result, .out = stdout, .interrupts = &p->interrupts};
     enum err err = prepare(p, argc, argv, &help, &ei);

@@ -12,6 +12,17 @@ static void on_interrupt(void *arg)
     meter_next_interval(&w->meter);
 }
 
+static void add_outages(struct result *r, unsigned count, double s)
+{
+    result_figure(r, "outages", "count", (double)count, 0);
+    result_figure(r, "outages", "seconds", s, 1);
+}
+
+void solo_sample(struct result *r)
+{
+    add_outages(r, 0, 0);
+}
+
 static void tell_outages(const struct worker *w)
 {
     const struct meter *m = &w->meter;
@@ -19,13 +30,12 @@ static void tell_outages(const struct worker *w)
     for (unsigned i = 0; i + m->down < m->n_outages && i < METER_OUTAGES; i++)
         s += (double)m->outages[i].us / 1e6;
     char line[120];
+    add_outages(w->ctx->result, m->n_outages, s);
     if (!m->n_outages)
         return;
-    str_format(line, sizeof(line), "server unreachable %u time%s, %.1f s in all%s", m->n_outages,
-               m->n_outages == 1 ? "" : "s", s, m->down ? ", and still so in the end" : "");
+    str_format(line, sizeof(line), "server unreachable %s, %.1f s in all%s", COUNTED(m->n_outages, "time"), s,
+               m->down ? ", and still so in the end" : "");
     fprintf(w->ctx->out, "%s\n", line);
-    result_figure(w->ctx->result, "outages", "count", (double)m->n_outages, 0);
-    result_figure(w->ctx->result, "outages", "seconds", s, 1);
 }
 
 static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct errinfo *ei)

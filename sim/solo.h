@@ -13,4 +13,6 @@ struct solo {
     const void *arg;
 };
 MAY_YIELD enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei) WARN_UNUSED;
+/* The figures that every such scenario has; as struct command's. */
+void solo_sample(struct result *r);
 #endif

@@ -11,7 +11,7 @@ const struct opt usage_common_opts[] = {
      "write one line an operation as CSV; - is stdout"},
     {"fail-on", 0, "COND", OPT_LIST, offsetof(struct cmd_common, fail_on), 0, 0,
      "status 1 unless COND holds: 'save.p99<200ms', 'failed==0',\n"
-     "any number of the JSON by its path; may be repeated"},
+     "any number of the JSON by its path (units may be left\nout); may be repeated"},
     {"seed", 0, "N", OPT_INT, offsetof(struct cmd_common, seed), 0, 9007199254740992.0,
      "the same number plans the same work (default 1)"},
     {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,
@@ -72,6 +72,10 @@ void usage_print_help(const struct command *cmd, FILE *out)
     }
     fprintf(out, "\noptions of every command:\n");
     opt_print_help(out, &common, 1);
+    if (cmd->sample) {
+        fprintf(out, "\nfigures of its own, for --fail-on and in the JSON:\n");
+        result_print_names(cmd->sample, out);
+    }
     if (cmd->examples) {
         fprintf(out, "\nexamples:\n");
         print_indented(out, cmd->examples);

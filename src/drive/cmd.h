@@ -49,6 +49,9 @@ struct command { /* one row of the table in sim/main.c; each command's file defi
     MAY_YIELD enum err (*run)(void *conf, struct cmd_ctx *ctx, struct errinfo *ei);
     /* True when these arguments ask no server: it is then neither probed before nor judged after. NULL: never. */
     bool (*offline)(const void *conf);
+    /* Adds the figures and parts that this command alone may report, whatever their values, so that --fail-on and
+     * --help can name them before they are there. NULL: it has none. */
+    void (*sample)(struct result *r);
 };
 
 /* Progress: on a terminal one line rewritten in place, in a pipe a plain line every 15 s, with rate and the time left.

@@ -135,7 +135,7 @@ static enum err parse_own_json(const struct result *r, struct json **out, struct
 }
 
 /* A result in which everything is present: what can be named in a threshold is read off it. name: of a check. */
-static enum err make_sample(const char *check_name, struct json **out, struct errinfo *ei)
+static enum err make_sample(const struct result *of, const char *check_name, struct json **out, struct errinfo *ei)
 {
     struct result r;
     struct api_result one = {.outcome = OUT_OK};
@@ -146,6 +146,8 @@ static enum err make_sample(const char *check_name, struct json **out, struct er
         stats_record(&r.stats, (enum drive_op)i, &one, (struct mono){0});
     r.tree.known = r.apps.known = r.generator.known = true;
     r.server_peak_rss = 0;
+    if (of->sample)
+        of->sample(&r);
     r.checks = &check;
     r.n_checks = 1;
     enum err err = parse_own_json(&r, out, ei);
@@ -177,7 +179,7 @@ enum err result_threshold(struct result *r, const char *expr, struct errinfo *ei
     char check[64];
 
     check_named(expr, check, sizeof check);
-    enum err err = make_sample(check, &sample, ei);
+    enum err err = make_sample(r, check, &sample, ei);
     if (!err)
         err = threshold_parse(&t, expr, sample, ei);
     json_free(&sample);

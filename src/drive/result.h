@@ -68,8 +68,9 @@ struct result {
     size_t n_parts;
     struct threshold *thresholds;
     size_t n_thresholds;
-    char run_dir[256]; /* "" when the command keeps none */
-    char note[200];    /* one more line of the summary: fallbacks in force; "" for none */
+    char run_dir[256];                /* "" when the command keeps none */
+    char note[200];                   /* one more line of the summary: fallbacks in force; "" for none */
+    void (*sample)(struct result *r); /* of the command's row, see cmd.h; NULL: it has no figures of its own */
 };
 
 void result_init(struct result *r, const char *command);
@@ -84,10 +85,13 @@ void result_check_detail(struct check_result *c, const char *fmt, va_list ap) PR
 void result_check_add(struct check_result *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A condition of health: "save.p99<200ms", "failed==0", "download.failed<=2", "rss_bytes_per_app<64KiB",
- * "checks.storage.wrong==0". The path is one of the JSON's numbers; "operations", the section of a lone name and the
- * unit "_ms" may be left out, "slowest" is max_ms. ERR_USAGE with a sentence when it is malformed or names no figure.
+ * "checks.storage.wrong==0", "uploads.mb_per_s>50", "list_hot.p95<50ms". The path is one of the JSON's numbers;
+ * "operations", the section of a lone name, the level "alone" and a unit may be left out, "slowest" is max_ms.
+ * ERR_USAGE with a sentence when it is malformed or names no figure, one of the command's own (sample) included.
  */
 enum err result_threshold(struct result *r, const char *expr, struct errinfo *ei) WARN_UNUSED;
+/* For --help: the names of those that sample adds, a line a section; every row of a part is named by its key. */
+void result_print_names(void (*sample)(struct result *r), FILE *out);
 /* Judges every threshold by what the result holds now. One whose figure has no samples is missed. */
 void result_judge(struct result *r);
 #define RESULT_READER_GONE 141 /* what a program killed by SIGPIPE shows: 128 + 13 */

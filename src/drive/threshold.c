@@ -40,22 +40,23 @@ static const struct json *named_item(const struct json *array, const char *name)
     return NULL;
 }
 
-/* One step down. Left out may be: the unit "_ms" and the level "outcomes". */
+/* One step down. Left out may be a unit, and the levels "outcomes" and "alone". */
 static const struct json *child(const struct json *v, const char *name)
 {
-    char with_unit[64];
-    const struct json *found;
+    static const char *const units[] = {"", "_ms", "_seconds", "_bytes"}, *const levels[] = {"outcomes", "alone"};
+    const char *also = strcmp(name, "slowest") == 0 ? "max" : name;
+    const struct json *found = NULL;
+    char key[80];
 
     if (json_is_array(v))
         return named_item(v, name);
-    if ((found = json_get(v, name)))
-        return found;
-    if (strcmp(name, "slowest") == 0)
-        name = "max";
-    str_format(with_unit, sizeof with_unit, "%s_ms", name);
-    if ((found = json_get(v, with_unit)))
-        return found;
-    return json_get(json_get(v, "outcomes"), name);
+    for (size_t i = 0; i < 2 * ARRAY_LEN(units) && v && !found; i++) {
+        str_format(key, sizeof key, "%s%s", i % 2 ? also : name, units[i / 2]);
+        found = json_get(v, key);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(levels) && v && !found; i++)
+        found = child(json_get(v, levels[i]), name);
+    return found;
 }
 
 static const struct json *descend(const struct json *v, const char *path)
@@ -160,7 +161,9 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
     const struct json *figure = lookup(sample, t->path);
     if (!figure)
         return refuse(
-            expr, "there is no such figure; those of --json can be named, such as save.p99, failed, apps.streams_up",
+            expr,
+            "there is no such figure; those of --json can be named, such as save.p99, failed, apps.streams_up, and "
+            "those that the command's --help lists",
             ei);
     if (!value.n || value.n >= sizeof text)
         return refuse(expr, "needs a number behind the comparison", ei);
