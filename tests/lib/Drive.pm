@@ -20,6 +20,18 @@ sub enter {
     return $self;
 }
 
+# The first user of a fresh stack, its administrator, with the stack's bucket connected.
+sub administrator {
+    my ($class, $stack) = @_;
+    my $env = $stack->env;
+    my $self = $class->sign_up($env->{TMA_URL}, 'owner@load.test');
+    my $r = $self->call(PUT => '/api/user/storage-config', { provider => 's3', forcePathStyle => JSON::PP::true, version => 0,
+        endpoint => $env->{TMA_LOAD_S3_ENDPOINT}, bucket => $env->{TMA_LOAD_S3_BUCKET},
+        accessKeyId => $env->{TMA_LOAD_S3_ACCESS_KEY}, secretAccessKey => $env->{TMA_LOAD_S3_SECRET_KEY} });
+    die "the bucket cannot be connected: $r->{status} $r->{text}" if $r->{status} != 200;
+    return $self;
+}
+
 # {status, json, text, headers}; body: a reference is sent as JSON.
 sub call {
     my ($self, $method, $path, $body, %headers) = @_;

@@ -19,6 +19,7 @@ sub as_before {
     is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' OR name LIKE 'Big files%'"), 0, "$name: nothing is left";
     return;
 }
+my $rows;
 sub violated { return [map { $_->{name} } grep { $_->{status} eq 'violated' } @{ $_[0]{checks} }] }
 
 # ---- twelve at once, on a budget (1 MiB) that holds two: they wait, none fails
@@ -36,6 +37,9 @@ cmp_ok $j->{uploads}{p50_seconds}, '<=', $j->{uploads}{slowest_seconds}, 'the sl
 like $r->{out}, qr/memory was read from process \d+/, 'the stack\'s own process is watched';
 is_deeply violated($j), [], 'no check is violated';
 as_before('after it');
+is $stack->sim([qw(bigfiles 1 1 --fail-on), 'uploads.mb_per_s>1e9'])->{status}, 1, 'too slow an upload: exit status 1';
+$r = $stack->sim([qw(bigfiles 1 1 --fail-on), 'upload.mb_per_s>1']);
+is $r->{status}, 2, 'a figure that it has not is a usage error';
 
 # ---- sources of the memory figure
 $r = $stack->sim([qw(bigfiles 1 1 --server-pid), $$, '--json', 'big.json']);
@@ -80,7 +84,7 @@ sim_finish($h, 60);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' AND parent_id <> '$folder'"), 0, 'and cleaned up';
 
-# ---- the folder renamed, then trashed, while the uploads are under way (the store stands still until then)
+# ---- C10: the folder renamed, then trashed, while the uploads are under way (the store stands still until then)
 sub part { my @do = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
 my $owner = Drive->enter($stack->env->{TMA_URL}, 'login', { email => 'owner@load.test', password => 'load-test-password' });
 my $newest = q{SELECT id FROM files WHERE type = 'folder' AND parent_id IS NULL ORDER BY created_at DESC LIMIT 1};
@@ -91,7 +95,7 @@ sub under_way {
     sim_read($run, 0.7, sub { 0 });
     return $run;
 }
-my $rows = $stack->sql('SELECT count(*) FROM files');
+$rows = $stack->sql('SELECT count(*) FROM files');
 $h = under_way();
 is $owner->post('/api/files/rename', { id => $stack->sql($newest), name => 'renamed meanwhile' })->{status}, 200, 'renamed';
 part(qw(resume store));
@@ -107,6 +111,17 @@ like $h->{out}, qr/^\s+3  upload: 404 /m, 'with the reason';
 is $stack->sql('SELECT count(*) FROM files'), $rows, 'and nothing is left';
 is_deeply violated(report()), [], 'all is exact';
 
+# What the server and the checks say after a part was killed and started again.
+sub exact_afterwards {
+    my ($victim) = @_;
+    $stack->sim([qw(check --json check.json)]);
+    my %check = map { $_->{name} => $_ } @{ json_file("$stack->{dir}/check.json")->{checks} };
+    is $check{$_}{status}, 'ok', "$victim: $_ exact afterwards" or diag explain $check{$_} for qw(aggregates storage structure);
+    is_deeply [grep { !/belongs to no file/ } @{ $check{objects}{detail} }], [], "$victim: objects exact, or the sweeper's";
+    is $stack->sql('SELECT count(*) FROM files'), $rows, "$victim: nothing is left" or diag $h->{out}, $h->{err};
+    return;
+}
+
 # ---- each part killed while the uploads are under way; Postgres away when the objects are written already
 for my $victim (qw(server store postgres)) {
     $h = under_way();
@@ -117,11 +132,51 @@ for my $victim (qw(server store postgres)) {
     sim_finish($h, 120);
     is $h->{status}, 1, "$victim: not healthy" or diag $h->{out}, $h->{err};
     like $h->{out}, qr/^uploads +\d+ +[123] /m, "$victim: failures are told";
-    $r = $stack->sim([qw(check --json check.json)]);
-    my %check = map { $_->{name} => $_ } @{ json_file("$stack->{dir}/check.json")->{checks} };
-    is $check{$_}{status}, 'ok', "$victim: $_ exact afterwards" or diag explain $check{$_} for qw(aggregates storage structure);
-    is_deeply [grep { !/belongs to no file/ } @{ $check{objects}{detail} }], [], "$victim: objects exact, or the sweeper's";
-    is $stack->sql('SELECT count(*) FROM files'), $rows, "$victim: nothing is left" or diag $h->{out}, $h->{err};
+    exact_afterwards($victim);
+}
+
+# ---- each part killed while the downloads are under way. Those that have begun need Postgres no more.
+for my $victim (qw(server store postgres)) {
+    $h = $stack->start([qw(bigfiles 2 64 --json big.json)]);
+    ok wait_until(60, sub { $stack->sql(q{SELECT count(*) FROM files WHERE name LIKE 'big-%' AND size = 67108864}) == 2 }), "$victim: the uploads are done";
+    part(qw(pause store));
+    part('kill', $victim);
+    part(qw(resume store)) if $victim ne 'store';
+    ok sim_read($h, 60, sub { $_[0]{out} =~ /^downloads /m }), "$victim: the downloads have ended";
+    part('start', $victim);
+    sim_finish($h, 120);
+    like $h->{out}, qr/^uploads +2 +0 /m, "$victim: the uploads had been fine";
+    is $h->{status}, 1, "$victim: not healthy" or diag $h->{out}, $h->{err};
+    like $h->{out}, qr/^downloads +\d+ +[12] /m, "$victim: failures are told" if $victim ne 'postgres';
+    exact_afterwards($victim);
+}
+
+# ---- U08: one byte more than 2 GiB, for real (4 GiB and the lines between are in file_cases.t)
+SKIP: {
+    my ($size, $mib) = (2147483649, '2048.00000095367431640625');
+    my $free = (split ' ', (split /\n/, `df -Pk '$stack->{dir}'`)[1])[3];
+    skip "less than 5 GiB free: $free KiB", 1 if $free < 5 << 20;
+    $r = $stack->sim([qw(bigfiles 1), $mib, qw(--keep --json big.json --fail-on), 'uploads.ok==1', '--fail-on', 'downloads.mb_per_s>1', '--fail-on', 'generator.peak_rss<64MiB'], timeout => 300);
+    is $r->{status}, 0, 'U08: 2 GiB and a byte go up and come down, each byte compared' or diag $r->{out}, $r->{err};
+    cmp_ok report()->{$_}, '>=', $size, "U08: $_ counts on" for qw(bytes_up bytes_down);
+    ($folder) = $r->{out} =~ /kept in folder "Big files \w+" \((\w+)\)/;
+    my ($file) = $owner->list($folder);
+    is $file->{size}, $size, 'U08: listed';
+    my $at = "/api/files/$file->{id}/download";
+    my $tail = $owner->get($at, Range => 'bytes=-40')->{text};
+    is length $tail, 40, 'U08: its end';
+    for ([2147483609, 2147483648, 40], [2147483646, 2147483647, 2], [2147483647, 2147483648, 2], [2147483648, 2147483648, 1], [2147483640, '', 9]) {
+        my ($first, $last, $n) = @$_;
+        my $part = $owner->get($at, Range => "bytes=$first-$last");
+        is $part->{status}, 206, "U08: bytes $first to $last";
+        is $part->{headers}{'content-range'}, "bytes $first-" . ($first + $n - 1) . "/$size", 'U08: says which';
+        is $part->{text}, substr($tail, $first - ($size - 40), $n), 'U08: and are they';
+    }
+    is $owner->get($at, Range => "bytes=$size-")->{status}, 416, 'U08: beyond the end';
+    my $purge = $owner->post('/api/files/delete', { ids => [$folder] });
+    is $purge->{status}, 200, 'U08: in the trash';
+    is $owner->job($owner->post('/api/files/trash/delete', { ids => [$folder] })->{json}{jobId})->{status}, 200, 'U08: gone for good';
+    as_before('U08');
 }
 
 done_testing;

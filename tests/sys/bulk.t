@@ -14,6 +14,11 @@ is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 my $owner = Drive->enter($stack->env->{TMA_URL}, 'login', { email => 'owner@load.test', password => 'load-test-password' });
 my $state_sql = "SELECT u.storage_used || ' ' || u.storage_reserved || ' ' || (SELECT count(*) FROM files) || ' '"
     . " || (SELECT count(*) FROM storage_reservations) FROM users u WHERE u.email = 'owner\@load.test'";
+# What is in the trash counts in a folder's totals and is left out of its copy.
+my $largest = $stack->sql('SELECT id FROM files WHERE parent_id IS NULL AND type = \'folder\' ORDER BY aggregate_file_count + aggregate_folder_count DESC LIMIT 1');
+my $below = "WITH RECURSIVE t AS (SELECT id, type, trash_root FROM files WHERE parent_id = '$largest' UNION ALL SELECT f.id, f.type, f.trash_root FROM files f JOIN t ON f.parent_id = t.id)";
+my ($trashed) = split /\n/, $stack->sql("$below SELECT id FROM t WHERE type = 'file' ORDER BY id LIMIT 1");
+is $owner->post('/api/files/delete', { ids => [$trashed] })->{status}, 200, 'a file of the largest folder is in the trash';
 my $before = $stack->sql($state_sql);
 sub report { return json_file("$stack->{dir}/bulk.json") }
 sub check_of { my ($j, $name) = @_; return (grep { $_->{name} eq $name } @{ $j->{checks} })[0] }
@@ -21,13 +26,38 @@ sub copies_asked { return $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = '
 sub copying { return wait_until(30, sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'copy' AND status = 'active'}) }) }
 sub part { my (@do) = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
 
+# bulk is under way as $h, the store stands still: a part is killed and started again.
+my $h;
+sub killed_and_back {
+    my ($victim, $row) = @_;
+    part('kill', $victim);
+    sim_read($h, 1, sub { 0 });
+    part('start', $victim);
+    part(qw(resume store)) if $victim ne 'store';
+    sim_finish($h, 120);
+    ok $h->{status} eq '0' || $h->{status} eq '1', "$victim: it comes to its end" or diag $h->{status}, $h->{out}, $h->{err};
+    like $h->{out}, $row, "$victim: and to a report";
+    if ($victim ne 'store') {
+        is $h->{status}, 1, "$victim: not healthy";
+        like $h->{out}, $victim eq 'server' ? qr/server unreachable/ : qr/database/i, "$victim: says what was wrong" or diag $h->{err};
+    }
+    $stack->sim([qw(check --json check.json)]);
+    my $c = json_file("$stack->{dir}/check.json");
+    is check_of($c, $_)->{status}, 'ok', "$victim: $_ exact afterwards" or diag explain check_of($c, $_) for qw(aggregates storage structure);
+    is_deeply [grep { !/belongs to no file/ } @{ check_of($c, 'objects')->{detail} }], [], "$victim: objects exact, or the sweeper's";
+    is $stack->sql($state_sql), $before, "$victim: everything is as before";
+    return;
+}
+
 # ---- as it should be
-$r = $stack->sim([qw(bulk --json bulk.json)]);
+$r = $stack->sim([qw(bulk --json bulk.json --fail-on), 'bulk_copy.items_per_s>1', '--fail-on', 'bulk_purge.seconds<5min', '--fail-on', 'outages.count==0']);
 is $r->{status}, 0, 'exit status 0' or diag $r->{out}, $r->{err};
 my $j = report();
 my ($files, $folders) = @{ $j->{bulk} }{qw(files folders)};
-my $largest = $stack->sql('SELECT max(aggregate_file_count + aggregate_folder_count) FROM files WHERE parent_id IS NULL');
-is $files + $folders, $largest, 'the largest folder of the top level was taken';
+is "$files $folders", $stack->sql("$below SELECT count(*) FILTER (WHERE type = 'file') || ' ' || count(*) FILTER (WHERE type = 'folder') FROM t WHERE trash_root IS NULL"),
+    'the largest folder of the top level was taken, but for what is in the trash';
+like $r->{out}, qr/^bulk: ".*", the largest folder of \S+: $files files in $folders folders?, /m, 'and is told about';
+like $r->{out}, qr/^bulk: copied $files of $files \(100 %\)/m, 'with the same number at the end of its progress';
 is $j->{operations}{$_}{ok}, 1, "$_ was done" for qw(copy trash purge);
 for my $step (qw(bulk_copy bulk_trash bulk_purge)) {
     my $s = $j->{$step};
@@ -42,10 +72,10 @@ like $r->{out}, qr/in batches of up to 1,000 keys/, 'and says so';
 is check_of($j, $_)->{status}, 'ok', "$_: exact" for qw(aggregates storage structure objects database server);
 is $stack->sql($state_sql), $before, 'everything is as before';
 
-# ---- a timeout below the copy's time, a folder of the source deleted meanwhile (the store stands still until then)
+# ---- C09: a timeout below the copy's time, a folder of the source deleted meanwhile (the store stands still until then)
 my $asked = copies_asked();
 part(qw(pause store));
-my $h = $stack->start([qw(bulk --timeout 500ms --json bulk.json)]);
+$h = $stack->start([qw(bulk --timeout 500ms --json bulk.json)]);
 copying();
 my $sub = $stack->sql('SELECT id FROM files WHERE type = \'folder\' AND parent_id = (SELECT id FROM files WHERE parent_id IS NULL AND type = \'folder\''
     . ' ORDER BY aggregate_file_count + aggregate_folder_count DESC LIMIT 1) ORDER BY aggregate_file_count LIMIT 1');
@@ -66,23 +96,19 @@ for my $victim (qw(server store postgres)) {
     part(qw(pause store));
     $h = $stack->start([qw(bulk --json bulk.json)]);
     ok copying(), "$victim: the copy is under way";
-    part('kill', $victim);
-    sim_read($h, 1, sub { 0 });
-    part('start', $victim);
-    part(qw(resume store)) if $victim ne 'store';
-    sim_finish($h, 120);
-    ok $h->{status} eq '0' || $h->{status} eq '1', "$victim: it comes to its end" or diag $h->{status}, $h->{out}, $h->{err};
-    like $h->{out}, qr/^copy /m, "$victim: and to a report";
-    if ($victim ne 'store') {
-        is $h->{status}, 1, "$victim: not healthy";
-        like $h->{out}, $victim eq 'server' ? qr/server unreachable/ : qr/database/i, "$victim: says what was wrong" or diag $h->{err};
-    }
-    $r = $stack->sim([qw(check --json check.json)]);
-    $j = json_file("$stack->{dir}/check.json");
-    is check_of($j, $_)->{status}, 'ok', "$victim: $_ exact afterwards" or diag explain check_of($j, $_) for qw(aggregates storage structure);
-    my $objects = check_of($j, 'objects');
-    is_deeply [grep { !/belongs to no file/ } @{ $objects->{detail} }], [], "$victim: objects exact, or the sweeper's";
-    is $stack->sql($state_sql), $before, "$victim: everything is as before";
+    killed_and_back($victim, qr/^copy /m);
+}
+
+# ---- each part killed while the copy is deleted for good
+$stack->sql(q{CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END'});
+$stack->sql(q{CREATE TRIGGER linger BEFORE INSERT ON jobs FOR EACH ROW WHEN (NEW.kind = 'purge') EXECUTE FUNCTION linger()});
+for my $victim (qw(server store postgres)) {
+    $h = $stack->start([qw(bulk --json bulk.json)]);
+    ok wait_until(60, sub { $stack->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) }), "$victim: the copy is in the trash";
+    part(qw(pause store));
+    ok wait_until(30, sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'purge' AND status = 'active' AND keys IS NOT NULL}) }), "$victim: its rows are gone, its objects not yet";
+    killed_and_back($victim, qr/^delete for good /m);
+    $stack->sql('DROP TRIGGER IF EXISTS linger ON jobs') if $victim eq 'postgres';
 }
 
 # ---- nothing to copy, nobody there

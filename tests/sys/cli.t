@@ -30,6 +30,14 @@ for my $c (@commands) {
     is sim(['help', $c])->{out}, $help->{out}, "help $c is the same";
     unlike $help->{out}, qr/[\e\r]/, "$c: plain text";
 }
+like sim(['bigfiles', '--help'])->{out}, qr/^  uploads\. .*\bmb_per_s\b/m, 'bigfiles --help names its figures';
+like sim(['bulk', '--help'])->{out}, qr/^  bulk_copy\. .*\bitems_per_s\b/m, 'bulk --help too';
+for (['reads', 'list_hot', 'alone.p95_ms'], ['refusals', 'over_quota', 'ok']) {
+    my ($c, $row, $figure) = @$_;
+    my $text = sim([$c, '--help'])->{out};
+    like $text, qr/^  $c\.ROW\.(.|\n    )* \Q$figure\E\b/m, "$c --help names a row's figures";
+    like $text, qr/^    ROW:(.|\n    )* $row\b/m, "$c --help names the rows";
+}
 like sim(['--version'])->{out}, qr/\Adrivesim \S+\n\z/, '--version';
 
 # ---- mistakes: one sentence, status 2, JSON when asked for ----

@@ -253,7 +253,7 @@ subtest 'the folder changes while a file comes' => sub {
     whole('after the changes');
 };
 
-subtest 'the database refuses what the store took' => sub {
+subtest 'the database refuses what the store took' => sub {    # C11
     my $f = $drive->upload(name => 'kept.txt', content => 'old')->{json};
     $stack->sql(q{CREATE FUNCTION boom() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'boom'; END $$});
     $stack->sql(q{CREATE TRIGGER boom BEFORE INSERT OR UPDATE ON files FOR EACH ROW WHEN (NEW.mime_type = 'x/boom') EXECUTE FUNCTION boom()});

@@ -12,11 +12,8 @@ use Drive;
 
 my $stack = Sim::Stack->new;
 my $url = $stack->env->{TMA_URL};
-my $d = Drive->sign_up($url, 'owner@load.test');
+my $d = Drive->administrator($stack);
 my ($account) = $stack->sql('SELECT first_user_id FROM app_settings');
-my %bucket = (provider => 's3', endpoint => $stack->env->{TMA_LOAD_S3_ENDPOINT}, bucket => $stack->env->{TMA_LOAD_S3_BUCKET}, forcePathStyle => JSON::PP::true,
-    accessKeyId => $stack->env->{TMA_LOAD_S3_ACCESS_KEY}, secretAccessKey => $stack->env->{TMA_LOAD_S3_SECRET_KEY}, version => 0);
-is $d->call(PUT => '/api/user/storage-config', \%bucket)->{status}, 200, 'the bucket is connected';
 
 sub exact {
     my ($what) = @_;
@@ -298,6 +295,95 @@ subtest 'a very deep tree' => sub {    # S09: 100 levels are allowed, the 101st 
     is $d->post('/api/files/delete', { ids => [$top] })->{status}, 200, 'it goes to the trash';
     is $d->job($d->post('/api/files/trash/delete', { ids => [$top] })->{json}{jobId})->{status}, 200, 'and away';
     exact('without the deep tree');
+};
+
+# U08, of what was decided: these five sizes stand in rows, as the database, the server and the checks add and show them
+# whatever is in the store, so that a file of 4 GiB need not be sent; sizes and ranges of sealed objects at the same lines
+# are in unit/test_seal.c, content by position in unit/test_self_content.c, lengths that a client announces in
+# unit/test_httpc_upload.c, and one byte more than 2 GiB goes up and down for real in bigfiles.t.
+subtest 'sizes around 2 and 4 GiB' => sub {
+    my @sizes = (2147483647, 2147483648, 4294967295, 4294967296, 4294967297);
+    my $sum = 0;
+    $sum += $_ for @sizes;
+    my $f = $d->folder('sizes');
+    my $before = used();
+    my %id = map { $_ => $d->upload($f, "of $_.bin", 'x')->{json}{id} } @sizes;
+    $stack->sql("UPDATE files SET size = $_ WHERE id = '$id{$_}'") for @sizes;
+    $stack->sql("UPDATE files SET aggregate_size = $sum WHERE id = '$f'; UPDATE users SET storage_used = storage_used - 5 + $sum WHERE id = '$account'");
+    my %listed = map { $_->{name} => $_->{size} } $d->list($f);
+    is $listed{"of $_.bin"}, $_, "$_: listed" for @sizes;
+    is $d->get("/api/files/$id{$_}/info")->{json}{size}, $_, "$_: info" for @sizes;
+    is_deeply [map { $_->{size} } $d->list($f, 'sortBy=size&order=desc')], [reverse @sizes], 'in order of size';
+    is_deeply [map { $_->{size} } $d->list($f, 'sortBy=size&order=asc&limit=1')], \@sizes, 'page by page';
+    is $d->get("/api/files/$f/info")->{json}{folderInfo}{totalSize}, $sum, 'totals of the folder';
+    is used(), $before + $sum, 'storage use';
+    for my $size (@sizes) {
+        my $head = $d->call(HEAD => "/api/files/$id{$size}/download");
+        is $head->{headers}{'content-length'}, $size, "$size: announced";
+        my $beyond = $d->get("/api/files/$id{$size}/download", Range => "bytes=$size-");
+        is "$beyond->{status} $beyond->{headers}{'content-range'}", "416 bytes */$size", "$size: nothing beyond its end";
+    }
+    is limit($before + $sum + 4294967296), 200, 'room for 4 GiB';
+    is $d->post('/api/files/upload/check', { fileSize => 4294967296 })->{status}, 200, 'as much is let in';
+    my $r = $d->post('/api/files/upload/check', { fileSize => 4294967297 });
+    is $r->{status}, 413, 'a byte more is not';
+    like $r->{text}, qr/"required": ?4294967297, ?"available": ?4294967296\b/, 'and both sizes are told';
+    for my $size (@sizes) {    # the part's head tells the exact size, so that the answer is there before the content
+        my $empty = form($f, 'announced.bin', '');
+        my $length = $size + length $empty;
+        limit($before + $sum + $size - 1);
+        my ($status, $body) = raw(["POST /api/files/upload", "Content-Type: multipart/form-data; boundary=$B", "Content-Length: $length"], substr $empty, 0, -length "\r\n--$B--\r\n");
+        is $status, 413, "$size: an upload is refused by its size";
+        like $body, qr/"required": ?$size, ?"available": ?@{[$size - 1]}\b/, "$size: which is exact";
+    }
+    my $copy = $d->post('/api/files/copy', { ids => [$id{4294967297}], parentId => $f });
+    is $copy->{status}, 413, 'nor copied';
+    limit(undef);
+    my $to = $d->folder('sizes, moved');
+    my $now = sub { join ' ', map { $d->get("/api/files/$_/info")->{json}{folderInfo}{totalSize} } $f, $to };
+    is $d->post('/api/files/move', { ids => [$id{4294967297}], parentId => $to })->{status}, 200, 'moved';
+    is $now->(), $sum - 4294967297 . ' 4294967297', 'totals follow';
+    is $d->post('/api/files/delete', { ids => [$to] })->{status}, 200, 'trashed';
+    is $d->post('/api/files/trash/restore', { ids => [$to] })->{status}, 200, 'restored';
+    is $now->(), $sum - 4294967297 . ' 4294967297', 'totals stay';
+    my $c = $stack->sim([qw(check --json check.json --only), 'aggregates,storage,structure,objects']);
+    my %check = map { $_->{name} => $_ } @{ json_file("$stack->{dir}/check.json")->{checks} };
+    is $check{$_}{status}, 'ok', "$_: exact" or diag $c->{out} for qw(aggregates storage structure);
+    is scalar(grep { /bytes, \d+ expected for a file of (\d+)/ && $id{$1} } @{ $check{objects}{detail} }), 5, 'the objects check misses the content that was never sent' or diag $c->{out};
+    for ($f, $to) {
+        $d->post('/api/files/delete', { ids => [$_] });
+        is $d->job($d->post('/api/files/trash/delete', { ids => [$_] })->{json}{jobId})->{status}, 200, 'deleted for good';
+    }
+    is used(), $before, 'nothing of it is left in the storage use';
+    exact('sizes around 2 and 4 GiB');
+};
+
+subtest 'hostile lengths' => sub {    # U08: refused from the head, before a byte is stored; the connection is closed
+    my $f = $d->folder('lengths');
+    my $objects = sub { my ($o) = $stack->sim([qw(check --only objects)])->{out} =~ /(\d+) objects/; return $o };
+    my $before = $objects->();
+    my $body = form($f, 'never.bin', 'x' x 100);
+    for my $length ('-1', '+5', '5,5', '5 5', '0x10', '', '1e3', '18446744073709551616', '18446744073709551615', '9223372036854775808', '99999999999999999999999999') {
+        my ($status) = raw(['POST /api/files/upload', "Content-Type: multipart/form-data; boundary=$B", "Content-Length: $length"], $body);
+        is $status, 400, "Content-Length: $length: refused, and closed";
+    }
+    my ($status, $text) = raw(['POST /api/files/upload', "Content-Type: multipart/form-data; boundary=$B", 'Content-Length: 9223372036854775807'], $body);
+    is $status, 413, 'the largest number there is: too large a file';
+    is_deeply [names($f)], [], 'nothing is listed';
+    is $objects->(), $before, 'nothing is stored';
+};
+
+subtest 'two uploads that only one has room for' => sub {    # uploads reserve nothing: the commit decides, once
+    my $f = $d->folder('race');
+    for my $round (1 .. 5) {
+        is limit(used() + 1_500_000), 200, 'room for one and a half';
+        my $before = used();
+        my @status = at_once(map { my $n = $_; sub { $_[0]->upload($f, "$round-$n.bin", 'r' x 1_000_000)->{status} } } 1, 2);
+        is_deeply [sort @status], [200, 413], 'one is stored, the other refused';
+        is used(), $before + 1_000_000, 'and one is counted';
+        limit(undef);
+    }
+    exact('two uploads that only one has room for');
 };
 
 done_testing;

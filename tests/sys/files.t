@@ -12,11 +12,8 @@ use Drive;
 
 my $stack = Sim::Stack->new;
 my $url = $stack->env->{TMA_URL};
-my $d = Drive->sign_up($url, 'owner@load.test');
+my $d = Drive->administrator($stack);
 my ($account) = $stack->sql('SELECT first_user_id FROM app_settings');
-my %bucket = (provider => 's3', endpoint => $stack->env->{TMA_LOAD_S3_ENDPOINT}, bucket => $stack->env->{TMA_LOAD_S3_BUCKET}, forcePathStyle => JSON::PP::true,
-    accessKeyId => $stack->env->{TMA_LOAD_S3_ACCESS_KEY}, secretAccessKey => $stack->env->{TMA_LOAD_S3_SECRET_KEY}, version => 0);
-is $d->call(PUT => '/api/user/storage-config', \%bucket)->{status}, 200, 'the bucket is connected';
 $d->post('/api/user/signup-toggle', { enabled => JSON::PP::true });
 my $other = Drive->sign_up($url, 'owner-2@load.test');
 my $again = Drive->sign_in($url, 'owner@load.test');

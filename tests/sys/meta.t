@@ -29,7 +29,7 @@ sub upload {
 }
 sub wrong { my ($a) = @_; return q1("SELECT * FROM test.wrong('$a')") }
 
-subtest 'random operations leave totals, storage and numbers exact' => sub {
+subtest 'random operations leave totals, storage and numbers exact' => sub {    # C06
     for my $seed (0.17, -0.4) {
         my $a = account($seed > 0 ? 'NULL' : 60000);
         my $out = q1("SELECT * FROM test.run('$a', $seed, 700, 10)");
@@ -53,7 +53,7 @@ subtest 'reconcile repairs what was altered, and counts it' => sub {
     is wrong($a), '', 'and is not any more';
 };
 
-subtest 'opposite moves at once: at most one is done, and no deadlock' => sub {
+subtest 'opposite moves at once: at most one is done, and no deadlock' => sub {    # C05
     my $a = account();
     my ($x, $y) = (folder($a, undef, 'X'), folder($a, undef, 'Y'));
     my ($fx, $fy) = (upload($a, $x, 'fx', 1), upload($a, $y, 'fy', 2));

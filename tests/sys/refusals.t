@@ -42,7 +42,7 @@ is $stack->sql("SELECT count(*) FROM users WHERE storage_limit IS NOT NULL"), 0,
 
 # ---- again, alone, some rows; the seeded account is as it was
 $before = $stack->sql("SELECT count(*), sum(size), count(DISTINCT path) FROM files");
-$r = $stack->sim([qw(refusals --tries 2 --within 15s --background 0 --json refusals.json --only), 'name_*,over_quota*,unread_body']);
+$r = $stack->sim([qw(refusals --tries 2 --within 15s --background 0 --json refusals.json --only), 'name_*,over_quota*,unread_body', '--fail-on', 'over_quota.ok==2', '--fail-on', 'unread_body.max<30s']);
 is $r->{status}, 0, 'chosen rows, without a background' or diag $r->{out}, $r->{err};
 is_deeply [grep { !/^(name_|over_quota|unread_body)/ } keys %{ report()->{refusals} }], [], 'only those that were asked for';
 is $stack->sql("SELECT count(*), sum(size), count(DISTINCT path) FROM files"), $before, 'nothing is stored';

@@ -252,6 +252,76 @@ static void malformed_thresholds(void **state)
     result_done(&r);
 }
 
+/* What only one command reports can be named before it is there: its figures, and single rows of its table. */
+static void add_own(struct result *r, double mb_per_s, double p95)
+{
+    struct buf json = BUF_INIT(4096);
+    char text[200];
+    result_figure(r, "uploads", "failed", 0, 0);
+    result_figure(r, "uploads", "mb_per_s", mb_per_s, 1);
+    result_figure(r, "uploads", "slowest_seconds", 2.5, 2);
+    result_figure(r, "uploads", "server_peak_rss_bytes", 100e6, 0);
+    str_format(
+        text, sizeof text,
+        "{\"list_hot\":{\"what\":\"a page\",\"rows\":200,\"alone\":{\"p95_ms\":%.1f},\"loaded\":{\"p95_ms\":90}}}",
+        p95);
+    assert_int_equal(buf_append_str(&json, text), ERR_OK);
+    result_part(r, "reads", &json);
+    buf_done(&json);
+}
+
+static void sample_of_own(struct result *r)
+{
+    add_own(r, 0, 0);
+}
+
+static void own_figures(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expr;
+        enum threshold_state state;
+    } rows[] = {{"uploads.mb_per_s>50", THRESHOLD_MET},         {"mb_per_s>80", THRESHOLD_MISSED},
+                {"uploads.slowest<3s", THRESHOLD_MET},          {"uploads.server_peak_rss<128MiB", THRESHOLD_MET},
+                {"uploads.failed==0", THRESHOLD_MET},           {"reads.list_hot.alone.p95_ms<50", THRESHOLD_MET},
+                {"list_hot.p95<50ms", THRESHOLD_MET},           {"list-hot.p95<10ms", THRESHOLD_MISSED},
+                {"list_hot.loaded.p95<50ms", THRESHOLD_MISSED}, {"list_hot.rows==200", THRESHOLD_MET}};
+    struct result r, none;
+    struct errinfo ei = {0};
+    result_init(&r, "bigfiles");
+    result_init(&none, "bigfiles");
+    r.sample = none.sample = sample_of_own;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (result_threshold(&r, rows[i].expr, &ei))
+            fail_msg("%s: %s", rows[i].expr, ei.msg);
+    assert_int_equal(result_threshold(&r, "list_cold.p95<50ms", &ei), ERR_USAGE);
+    assert_int_equal(result_threshold(&r, "list_hot.what<1", &ei), ERR_USAGE);
+    assert_int_equal(result_threshold(&none, "mb_per_s>1", &ei), ERR_OK);
+    add_own(&r, 75.5, 12.5);
+    result_judge(&r);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (r.thresholds[i].state != rows[i].state)
+            fail_msg("%s: state %d, found %g", rows[i].expr, r.thresholds[i].state, r.thresholds[i].found);
+    result_judge(&none);
+    assert_int_equal(none.thresholds[0].state, THRESHOLD_NO_SAMPLES); /* it was never measured: no silent pass */
+    result_done(&r);
+    result_done(&none);
+}
+
+static void names_of_own_figures(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t n = 0;
+    FILE *out = open_memstream(&text, &n);
+    result_print_names(sample_of_own, out);
+    fclose(out);
+    assert_string_equal(text, "  uploads. failed mb_per_s slowest_seconds server_peak_rss_bytes\n"
+                              "  reads.ROW. rows alone.p95_ms loaded.p95_ms\n"
+                              "    ROW: list_hot\n");
+    free(text);
+}
+
 static void text_of_a_run(void **state)
 {
     (void)state;
@@ -360,9 +430,10 @@ static void progress_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_of_a_run), cmocka_unit_test(json_of_nothing),      cmocka_unit_test(exit_statuses),
-        cmocka_unit_test(thresholds),    cmocka_unit_test(malformed_thresholds), cmocka_unit_test(failures_count_once),
-        cmocka_unit_test(text_of_a_run), cmocka_unit_test(decimal_comma),        cmocka_unit_test(progress_lines),
+        cmocka_unit_test(json_of_a_run),        cmocka_unit_test(json_of_nothing),      cmocka_unit_test(exit_statuses),
+        cmocka_unit_test(thresholds),           cmocka_unit_test(malformed_thresholds), cmocka_unit_test(own_figures),
+        cmocka_unit_test(names_of_own_figures), cmocka_unit_test(failures_count_once),  cmocka_unit_test(text_of_a_run),
+        cmocka_unit_test(decimal_comma),        cmocka_unit_test(progress_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

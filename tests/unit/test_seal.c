@@ -136,6 +136,59 @@ static void test_ranges(void **state)
     }
 }
 
+/* U08: sizes and places at the lines of 2 and 4 GiB, worked out by hand. */
+static void test_large(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t plain, segments, sealed;
+    } objects[] = {
+        {2147483647, 32768, 2148007967}, {2147483648, 32768, 2148007968}, {4294967295, 65536, 4296015903},
+        {4294967296, 65536, 4296015904}, {4294967297, 65537, 4296015921},
+    };
+    static const struct {
+        uint64_t offset, length, first, count, sealed_offset, sealed_length;
+        size_t skip;
+    } ranges[] = {
+        {2147483640, 16, 32767, 2, 2147942416, 131104, 65528}, /* over 2 GiB */
+        {2147483648, 1, 32768, 1, 2148007968, 65552, 0},       /* from there */
+        {4294967290, 7, 65535, 2, 4295950352, 65569, 65530},   /* over 4 GiB to the end */
+        {4294967296, 1, 65536, 1, 4296015904, 17, 0},          /* the last byte */
+        {0, 4294967297, 0, 65537, 32, 4296015889, 0},          /* all of it */
+        {1, 4294967295, 0, 65536, 32, 4296015872, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(objects); i++) {
+        assert_true(seal_segments(objects[i].plain) == objects[i].segments);
+        assert_true(schema_sealed_size(objects[i].plain) == objects[i].sealed);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        struct seal_range r = seal_range_of(4294967297, ranges[i].offset, ranges[i].length);
+        if (r.first != ranges[i].first || r.count != ranges[i].count || r.sealed_offset != ranges[i].sealed_offset ||
+            r.sealed_length != ranges[i].sealed_length || r.skip != ranges[i].skip)
+            fail_msg("range %zu: %llu segments from %llu, %llu bytes from %llu, skip %zu", i,
+                     (unsigned long long)r.count, (unsigned long long)r.first, (unsigned long long)r.sealed_length,
+                     (unsigned long long)r.sealed_offset, r.skip);
+    }
+}
+
+/* A segment opens at its own place alone, also where its number outgrows 16 or 32 bits. */
+static void test_far_segments(void **state)
+{
+    (void)state;
+    static const uint64_t at[] = {0, 32767, 32768, 65535, 65536, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 65536};
+    struct seal_key key = key_of(3);
+    unsigned char header[SEAL_HEADER_LEN], text[8 + SEAL_TAG_LEN];
+    struct errinfo ei;
+    struct seal *s = seal_new(&key, header);
+    for (size_t i = 0; i < ARRAY_LEN(at); i++)
+        for (size_t k = 0; k < ARRAY_LEN(at); k++) {
+            memcpy(text, "segment.", 8);
+            assert_int_equal(seal_segment_close(s, at[i], true, text, 8), sizeof(text));
+            assert_int_equal(seal_segment_open(s, at[k], true, text, sizeof(text), &ei), i == k ? ERR_OK : ERR_WRONG);
+        }
+    seal_free(&s);
+}
+
 /* What a hostile or broken store may do to an object, and where. */
 enum damage { FLIP, CUT, GROW, SWAP, DROP_FIRST, DUPLICATE };
 static const struct {
@@ -282,8 +335,9 @@ static void test_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_ranges),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_keys),  cmocka_unit_test(test_key_parse), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_sizes),     cmocka_unit_test(test_ranges),       cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_large),     cmocka_unit_test(test_far_segments), cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_key_parse), cmocka_unit_test(test_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

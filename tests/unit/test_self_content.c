@@ -96,6 +96,40 @@ static void wrong_bytes_are_found(void **state)
     free(body);
 }
 
+/* U08: beyond 2 and 4 GiB a byte still depends on its whole position, and what is wrong there is found there. */
+static void far_positions(void **state)
+{
+    (void)state;
+    static const uint64_t lines[] = {UINT64_C(1) << 31, UINT64_C(1) << 32};
+    struct content c = {.key = 7, .revision = 2, .size = (UINT64_C(1) << 32) + 8193, .ext = "mp4"}, got;
+    unsigned char head[CONTENT_HEAD_MAX], near[64], one, low[64];
+    content_fill(&c, 0, head, sizeof head);
+    assert_true(content_identify((struct sv){(char *)head, sizeof head}, "mp4", &got));
+    assert_true(got.size == c.size);
+    for (size_t i = 0; i < 2; i++) {
+        content_fill(&c, lines[i] - 32, near, sizeof near);
+        for (size_t k = 0; k < sizeof near; k++) {
+            content_fill(&c, lines[i] - 32 + k, &one, 1);
+            assert_int_equal(near[k], one);
+        }
+        content_fill(&c, lines[i] + 4096, near, sizeof near);
+        content_fill(&c, 4096, low, sizeof low);
+        assert_memory_not_equal(near, low, 16);
+    }
+    struct content_check k;
+    uint64_t from = c.size - sizeof near;
+    content_fill(&c, from, near, sizeof near);
+    content_check_init(&k, &c, from);
+    assert_true(content_check_feed(&k, near, sizeof near));
+    assert_true(content_check_complete(&k));
+    assert_false(content_check_feed(&k, "x", 1));
+    assert_true(k.wrong_at == c.size);
+    near[33] ^= 1;
+    content_check_init(&k, &c, from);
+    assert_false(content_check_feed(&k, near, sizeof near));
+    assert_true(k.wrong_at == from + 33);
+}
+
 static void revisions_and_keys_differ(void **state)
 {
     (void)state;
@@ -146,9 +180,13 @@ static void incompressible(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_equal_the_whole),    cmocka_unit_test(identified_from_the_head),
-        cmocka_unit_test(wrong_bytes_are_found),     cmocka_unit_test(revisions_and_keys_differ),
-        cmocka_unit_test(short_bodies_are_prefixes), cmocka_unit_test(incompressible),
+        cmocka_unit_test(ranges_equal_the_whole),
+        cmocka_unit_test(identified_from_the_head),
+        cmocka_unit_test(wrong_bytes_are_found),
+        cmocka_unit_test(revisions_and_keys_differ),
+        cmocka_unit_test(short_bodies_are_prefixes),
+        cmocka_unit_test(incompressible),
+        cmocka_unit_test(far_positions),
     };
     return cmocka_run_group_tests_name("content", tests, NULL, NULL);
 }
