@@ -71,7 +71,7 @@ static int64_t reconcile(struct check_ctx *c, const struct tree *t, struct errin
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
-    const struct tree *t = check_tree(c, r);
+    const struct tree *t = check_rows(c, r);
     if (!t)
         return;
     if (!(t->schema & SCHEMA_AGGREGATES)) {

@@ -59,7 +59,11 @@ void check_not_run(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 
 void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* NULL after saying "not run: why" in r when the rows can't be had. */
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
+const struct tree *check_rows(struct check_ctx *c, struct check_result *r); /* the database's own, not a listed one */
 const struct journal *check_journal(struct check_ctx *c, struct check_result *r); /* likewise */
+
+/* listing.c: the tree by listing every folder of the given logins. */
+MAY_YIELD enum err tree_list(struct check_ctx *c, struct tree **out, struct errinfo *ei) WARN_UNUSED;
 
 /* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is
  * violated. Without since (NULL: from the start of the counters; only `sim check` has none) ERR_ENV when one that was

@@ -182,7 +182,10 @@ static void run(struct check_ctx *c, struct check_result *r)
     for (uint32_t app = 0; app < k.j->n_apps; app++)
         judge_app(&k, app);
     if (r->examined == 0)
-        check_not_run(r, "no event stream was up from its start to the end of the run");
+        check_not_run(r, "%s",
+                      target_logins_given(c->cmd->target)
+                          ? "not offered: a server of this kind has no event stream"
+                          : "no event stream was up from its start to the end of the run");
     else
         check_summary(r,
                       "%" PRIu64 " acknowledged changes due on %" PRIu64 " streams, %" PRIu64 " lost, %" PRIu64

@@ -220,7 +220,7 @@ static struct api *api_of(struct judge *j, uint32_t login)
 static bool in_trash(struct judge *j, const char *id, const struct reading *rd)
 {
     const struct tree *t = j->c->tree;
-    if (!t) { /* without the rows, the run's own word */
+    if (!t || t->listed) { /* without the rows, the run's own word */
         for (size_t k = 0; k < j->n_trash; k++)
             if (j->trash[k].done && strcmp(j->trash[k].file_id, id) == 0)
                 return true;
@@ -335,10 +335,12 @@ static enum err sign_in_all(struct judge *j, struct errinfo *ei)
         const char *email = json_str(json_is_object(l) ? json_get(l, "email") : l);
         if (!used[k] || !email)
             continue;
-        struct api_conf conf = {.base_url = t->url, .http = j->c->cmd->http, .app_version = "check"};
+        struct api_conf conf = api_conf_of(j->c->cmd);
+        conf.app_version = "check";
         struct api_result res;
         enum err e = api_new(&j->apis[k], &conf, ei);
-        if (e == ERR_OK && (api_sign_in(j->apis[k], email, t->password, &res) != ERR_OK || res.outcome != OUT_OK))
+        const char *password = target_password(t, email);
+        if (e == ERR_OK && (api_sign_in(j->apis[k], email, password, &res) != ERR_OK || res.outcome != OUT_OK))
             e = err_set(ei, ERR_ENV, "cannot sign in as %s to read back: %s", email, res.reason);
         if (e != ERR_OK)
             return e;

@@ -153,13 +153,14 @@ static uint32_t other_login(const struct journal *j, uint32_t login)
 static MAY_YIELD struct api *sign_in(struct check_ctx *c, const char *email)
 {
     const struct target *t = c->cmd->target;
-    struct api_conf conf = {.base_url = t->url, .http = c->cmd->http, .app_version = "check"};
+    struct api_conf conf = api_conf_of(c->cmd);
+    conf.app_version = "check";
     struct api *api = NULL;
     struct api_result r;
     struct errinfo ei;
     if (!email || api_new(&api, &conf, &ei) != ERR_OK)
         return NULL;
-    if (api_sign_in(api, email, t->password, &r) != ERR_OK || r.outcome != OUT_OK)
+    if (api_sign_in(api, email, target_password(t, email), &r) != ERR_OK || r.outcome != OUT_OK)
         api_free(&api);
     return api;
 }

@@ -214,7 +214,7 @@ static bool database_says_sealed(struct check_ctx *c)
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
-    if (!check_tree(c, r))
+    if (!check_rows(c, r))
         return;
     if (!c->blob) {
         check_not_run(r, "%s", err_message(&c->blob_why));

@@ -43,6 +43,16 @@ void check_summary(struct check_result *r, const char *fmt, ...)
     va_end(ap);
 }
 
+#define NOT_OFFERED "not offered: a server of this kind shows no "
+
+const struct tree *check_rows(struct check_ctx *c, struct check_result *r)
+{
+    if (c->tree && !c->tree->listed)
+        return c->tree;
+    check_not_run(r, "%s", c->tree ? NOT_OFFERED "database" : err_message(&c->pg_why));
+    return NULL;
+}
+
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r)
 {
     if (!c->tree)
@@ -94,6 +104,10 @@ static enum err only_valid(const char *only, struct errinfo *ei)
 static void open_database(struct check_ctx *c)
 {
     const struct target *t = c->cmd->target;
+    if (target_logins_given(t)) { /* a database that is named all the same is another server's */
+        err_set(&c->pg_why, ERR_ENV, NOT_OFFERED "database");
+        return;
+    }
     if (!t->database_url) {
         err_set(&c->pg_why, ERR_ENV, "DATABASE_URL is not set");
         return;
@@ -110,6 +124,8 @@ static void open_database(struct check_ctx *c)
 
 static MAY_YIELD void read_rows(struct check_ctx *c)
 {
+    if (target_logins_given(c->cmd->target) && tree_list(c, &c->tree, &c->pg_why) != ERR_OK)
+        c->tree = NULL;
     if (c->pg && c->pg_why.code == ERR_OK && tree_load(c->pg, &c->tree, &c->pg_why) != ERR_OK)
         c->tree = NULL;
 }
@@ -117,6 +133,10 @@ static MAY_YIELD void read_rows(struct check_ctx *c)
 static void open_store(struct check_ctx *c)
 {
     const struct target *t = c->cmd->target;
+    if (target_logins_given(t)) {
+        err_set(&c->blob_why, ERR_ENV, NOT_OFFERED "objects");
+        return;
+    }
     if (!target_has_s3(t)) {
         err_set(&c->blob_why, ERR_ENV, "TMA_LOAD_S3_ENDPOINT, _BUCKET, _ACCESS_KEY and _SECRET_KEY are not all set");
         return;
@@ -149,9 +169,9 @@ enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, 
     open_database(&c);
     open_store(&c);
     check_drain_wait(&c);
-    read_rows(&c);
     if (run_dir && journal_read(run_dir, &c.journal, &c.journal_why) != ERR_OK)
         c.journal = NULL;
+    read_rows(&c);
     unsigned violated = 0, ran = 0, proofs = 0;
     const char *missed = NULL; /* of those asked for by name, or by the folder of a run */
     for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {

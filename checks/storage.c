@@ -54,7 +54,7 @@ static void judge_limits(struct check_ctx *c, struct check_result *r)
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
-    const struct tree *t = check_tree(c, r);
+    const struct tree *t = check_rows(c, r);
     if (!t)
         return;
     if (!(t->schema & SCHEMA_STORAGE_USED)) {

@@ -29,6 +29,7 @@ struct tree {
     struct tree_account *accounts;
     uint32_t n_accounts;
     unsigned schema;   /* enum schema_bit */
+    bool listed;       /* made of listings: live entries alone, no totals, no objects */
     uint32_t *order;   /* every node before its children; nodes in cycles come last, unordered */
     uint32_t n_cyclic; /* how many of them */
     struct tree_strings *strings;

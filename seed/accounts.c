@@ -52,7 +52,7 @@ static bool is_answer(const char *name, const struct api_result *r)
 /* Asks until the limiter lets it through. name NULL: signs in, else signs up. */
 static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *name, struct api_result *r)
 {
-    const char *password = s->ctx->target->password;
+    const char *password = target_password(s->ctx->target, l->email);
     memset(r, 0, sizeof *r);
     r->outcome = OUT_UNFINISHED;
     while (!s->stop) {
@@ -307,7 +307,7 @@ static MAY_YIELD void sub_users(struct seeder *s)
 
 static void make_logins(struct seeder *s)
 {
-    const struct api_conf conf = {.base_url = s->ctx->target->url, .http = s->ctx->http};
+    const struct api_conf conf = api_conf_of(s->ctx);
     s->accounts = mem_zalloc(s->n_accounts * sizeof *s->accounts);
     for (unsigned a = 0; a < s->n_accounts && !s->stop; a++) {
         struct seed_account *acc = &s->accounts[a];
@@ -328,10 +328,89 @@ static void make_logins(struct seeder *s)
     }
 }
 
+/* ---- logins that were given ---- */
+
+static MAY_YIELD void enter_given(struct seeder *s, struct seed_login *l, const char *name)
+{
+    const struct api_conf conf = api_conf_of(s->ctx);
+    struct errinfo why = {0};
+    struct api_result r;
+    snprintf(l->email, sizeof l->email, "%s", name);
+    if (api_new(&l->api, &conf, &why)) {
+        seed_fail(s, ERR_ENV, "%s", err_message(&why));
+        return;
+    }
+    enter(s, l, NULL, &r);
+    if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
+}
+
+static bool same_tree(const struct seed_login *a, const struct seed_login *b)
+{
+    return strcmp(api_tree(a->api), api_tree(b->api)) == 0;
+}
+
+/* Each login to those that work in the same tree; a tree beyond those planned for is not used. */
+static void place_login(struct seeder *s, struct seed_login *l, size_t *trees)
+{
+    size_t a = 0;
+    while (a < *trees && !same_tree(&s->accounts[a].logins[0], l))
+        a++;
+    if (a == s->n_accounts || s->accounts[a].n_logins > (size_t)s->conf->sub_users) {
+        api_free(&l->api);
+        return;
+    }
+    struct seed_account *acc = &s->accounts[a];
+    acc->logins = mem_realloc_array(acc->logins, acc->n_logins + 1, sizeof *acc->logins);
+    l->account = (unsigned)a;
+    acc->logins[acc->n_logins++] = *l;
+    *trees += a == *trees;
+}
+
+static MAY_YIELD void claim(struct seeder *s, struct seed_login *l)
+{
+    struct api_result r;
+    enum err err = api_claim(l->api, &r);
+    if (r.outcome == OUT_REFUSED || r.outcome == OUT_CONFLICT)
+        seed_fail(s, ERR_SAFETY, "%s", r.reason);
+    else if (!well(s, OP_ACCOUNT, err, &r))
+        seed_fail(s, ERR_ENV, "%s cannot make the folder for all work: %s", l->email, r.reason);
+}
+
+static MAY_YIELD void given_logins(struct seeder *s)
+{
+    const struct target *t = s->ctx->target;
+    size_t trees = 0;
+    s->accounts = mem_zalloc(s->n_accounts * sizeof *s->accounts);
+    s->signins_total = (unsigned)t->n_logins;
+    for (size_t i = 0; i < t->n_logins && !s->stop; i++) {
+        struct seed_login l = {0};
+        enter_given(s, &l, t->logins[i].name);
+        if (s->stop)
+            api_free(&l.api);
+        else
+            place_login(s, &l, &trees);
+    }
+    if (!s->stop && trees < s->n_accounts)
+        seed_fail(s, ERR_ENV, "the given logins work in %zu tree%s: --accounts %zu needs as many", trees,
+                  trees == 1 ? "" : "s", s->n_accounts);
+    for (size_t a = 0; a < s->n_accounts && !s->stop; a++) {
+        if (s->accounts[a].n_logins < 1 + (size_t)s->conf->sub_users)
+            seed_say(s, "the server signs nobody up: %zu given login%s work%s instead of %lld", s->accounts[a].n_logins,
+                     s->accounts[a].n_logins == 1 ? "" : "s", s->accounts[a].n_logins == 1 ? "s" : "",
+                     (long long)s->conf->sub_users + 1);
+        claim(s, &s->accounts[a].logins[0]);
+    }
+}
+
 void seed_accounts(struct seeder *s)
 {
     s->own_sub_users = true;
     s->signins_since = s->last_ok = mono_now();
+    if (target_logins_given(s->ctx->target)) {
+        given_logins(s);
+        return;
+    }
     make_logins(s);
     if (!s->stop)
         first_owner(s);

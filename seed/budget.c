@@ -67,7 +67,7 @@ struct seed_login *seed_login_take(struct seeder *s, unsigned account)
         struct seed_login *l = least_busy(&a, now, &free_at);
         if (l) {
             l->in_flight++;
-            l->window_requests++;
+            l->window_requests += !target_logins_given(s->ctx->target); /* budgets are of the servers that sign up */
             return l;
         }
         s->budget_back = free_at;
@@ -135,7 +135,10 @@ void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r)
 bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err, const struct api_result *r)
 {
     (void)err; /* the outcome says it all */
+    unsigned extra = api_extra_requests(l->api);
     l->in_flight--;
+    s->stats->requests += extra;
+    s->stats->by_cause[CAUSE_SETUP] += extra;
     seed_count(s, op, r);
     switch (r->outcome) {
     case OUT_OK:

@@ -13,7 +13,7 @@ static MAY_YIELD bool wait_for_job(struct seeder *s, unsigned account, struct ap
     struct api_result r;
     struct seed_login *l;
     struct arena *mem = arena_new(1024);
-    while (!job->done && (l = seed_login_take(s, account))) {
+    while (job->id[0] && !job->done && (l = seed_login_take(s, account))) {
         enum err err = api_job_poll(l->api, job, mem, &r);
         if (!seed_login_give(s, l, OP_JOB, err, &r) && r.outcome != OUT_OK)
             break;
@@ -21,7 +21,7 @@ static MAY_YIELD bool wait_for_job(struct seeder *s, unsigned account, struct ap
             coro_sleep_until(s->ctx->loop, mono_add(mono_now(), POLL_US));
     }
     arena_free(&mem);
-    return job->done && !job->failed;
+    return (job->done || !job->id[0]) && !job->failed;
 }
 
 static MAY_YIELD bool remove_step(struct seeder *s, unsigned account, const char *id, bool for_good)
@@ -34,7 +34,8 @@ static MAY_YIELD bool remove_step(struct seeder *s, unsigned account, const char
         enum err err = for_good ? api_purge(l->api, &id, 1, &job, &r) : api_trash(l->api, &id, 1, &job, &r);
         again = seed_login_give(s, l, for_good ? OP_PURGE : OP_TRASH, err, &r);
     }
-    return r.outcome == OUT_OK && wait_for_job(s, account, &job);
+    bool for_good_at_once = for_good && strcmp(r.code, API_CODE_ABSENT) == 0; /* no trash: it is gone already */
+    return for_good_at_once || (r.outcome == OUT_OK && wait_for_job(s, account, &job));
 }
 
 bool seed_remove(struct seeder *s, unsigned account, const char *id)

@@ -52,22 +52,30 @@ void action_trash(struct action *x)
 {
     struct app *a = x->app;
     struct picked *t = arena_alloc(x->mem, TRASH_MAX * sizeof(*t));
-    struct ledger_record *recs = arena_alloc(x->mem, TRASH_MAX * sizeof(*recs));
+    struct ledger_record *recs = arena_alloc(x->mem, (TRASH_MAX + 1) * sizeof(*recs));
     const char *ids[TRASH_MAX + 1];
     char own[DRIVE_ID_MAX + 1];
     struct api_job job = {.done = false};
     struct api_result r;
-    size_t n = gather_trash(x, t, TRASH_MAX), n_ids = n;
+    bool batch = a->w->caps & API_CAP_BATCH;
+    size_t n = gather_trash(x, t, batch ? TRASH_MAX : 1), n_ids = n;
     if (n == 0) {
         action_nothing_to_do(x);
         return;
     }
+    bool folder = own_folder_to_trash(a, own), noted = folder && !(a->w->caps & API_CAP_TRASH);
+    if (folder && !batch)
+        n = n_ids = 0; /* one at a time: this time the folder */
     for (size_t i = 0; i < n; i++) {
         ids[i] = t[i].id;
         action_intend(x, &recs[i], OP_TRASH, &t[i]);
     }
-    if (own_folder_to_trash(a, own))
+    if (folder)
         ids[n_ids++] = own;
+    if (noted) { /* no trash will show where the folder is */
+        action_text(recs[n].file_id, sizeof(recs[n].file_id), own);
+        action_intend(x, &recs[n], OP_TRASH, NULL);
+    }
     struct call c = CALL(a, CAUSE_ACTION);
     do
         api_trash(a->api, ids, n_ids, &job, &r);
@@ -79,6 +87,8 @@ void action_trash(struct action *x)
         if (r.outcome == OUT_OK && a->view.open[t[i].at].snap)
             view_drop(&a->view, t[i].at, t[i].id);
     }
+    if (noted)
+        action_told(x, &recs[n], &r, NULL);
     if (r.outcome == OUT_OK)
         a->surplus -= (int32_t)n;
     if (action_is_404(&r))

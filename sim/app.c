@@ -241,6 +241,12 @@ static void on_foreground_timer(struct timer *t)
     app_kick_foreground(container_of(t, struct app, foreground_timer));
 }
 
+void app_look_again(struct app *a)
+{
+    a->resync |= a->listed;
+    app_kick_background(a);
+}
+
 bool app_quiet(const struct app *a)
 {
     return !a->background_busy && !a->foreground_busy && !a->resync && a->gather_due.us == 0;
@@ -266,11 +272,10 @@ enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t 
     *a = (struct app){.w = w, .index = index, .login = &w->logins[index % w->n_logins]};
     /* 127.1.0.1 and up: 250 a block, so that no byte is 0 or 255. */
     snprintf(address, sizeof(address), "127.%u.%u.%u", 1 + index / 62500, 1 + index / 250 % 250, 1 + index % 250);
-    struct api_conf conf = {.base_url = w->ctx->target->url,
-                            .source_addr = w->conf.spread_addresses ? address : NULL,
-                            .http = w->ctx->http,
-                            .timeout_us = timeout_us ? timeout_us : w->conf.timeout_us,
-                            .stream_idle_us = w->conf.stream_idle_us};
+    struct api_conf conf = api_conf_of(w->ctx);
+    conf.source_addr = w->conf.spread_addresses ? address : NULL;
+    conf.timeout_us = timeout_us ? timeout_us : w->conf.timeout_us;
+    conf.stream_idle_us = w->conf.stream_idle_us;
     enum err e = api_new(&a->api, &conf, ei);
     if (e != ERR_OK)
         return e;
@@ -295,7 +300,7 @@ void app_start(struct app *a, struct mono due)
     a->started = true;
     a->arrived = due;
     a->heartbeat_due = a->w->no_heartbeat ? MONO_NEVER : due;
-    a->minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * 60 * US_PER_S));
+    a->minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * (double)worker_poll_us(a->w)));
     app_take_session(a);
     open_stream(a);
     app_kick_background(a);

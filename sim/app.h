@@ -70,6 +70,8 @@ void app_kick_background(struct app *a);
 void app_kick_foreground(struct app *a);
 /* Nothing runs, nothing is gathered or known to be out of date. */
 bool app_quiet(const struct app *a);
+/* Lists everything open again. */
+void app_look_again(struct app *a);
 /* Puts the login's newest session to use. */
 void app_take_session(struct app *a);
 

@@ -117,7 +117,7 @@ static uint64_t moved_mib(const struct bigfiles *b)
 static void give_up(struct bigfiles *b)
 {
     for (unsigned i = 0; i < b->n; i++)
-        httpc_cancel(b->w->ctx->http, api_peer(b->files[i].app.api));
+        api_cancel(b->files[i].app.api);
 }
 
 static MAY_YIELD void transfer(struct bigfiles *b, struct transfer *t, void (*lane)(void *arg))

@@ -445,8 +445,13 @@ static MAY_YIELD void take_steps(struct bulk *b)
         steps[i] = plan[i];
         steps[i].op = ops[i];
     }
-    bool go_on = take_step(b, &steps[COPY]) && take_step(b, &steps[TRASH]);
-    struct deletes before = read_deletes(b), after = before;
+    bool trash = api_caps(b->app.api) & API_CAP_TRASH;
+    if (!trash) { /* then it is gone at once */
+        steps[TRASH].what = "delete";
+        steps[TRASH].doing = "bulk: deleted";
+    }
+    bool go_on = take_step(b, &steps[COPY]) && take_step(b, &steps[TRASH]) && trash;
+    struct deletes before = go_on ? read_deletes(b) : (struct deletes){0}, after = before;
     if (go_on) {
         take_step(b, &steps[PURGED]);
         after = read_deletes(b);

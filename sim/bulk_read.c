@@ -45,6 +45,10 @@ bool bulk_info(struct bulk *b, const char *id, struct bulk_totals *out, struct a
     struct arena *mem = arena_new(4096);
     struct drive_file f;
     struct api_totals t = {-1, -1, -1};
+    if (!(api_caps(b->app.api) & API_CAP_TOTALS)) {
+        arena_free(&mem);
+        return bulk_count(b, id, out, r);
+    }
     ASK(b, r, api_info(b->app.api, id, mem, &f, &t, r));
     arena_free(&mem);
     *out = (struct bulk_totals){t.files, t.folders, t.bytes};

@@ -52,6 +52,11 @@ bool clean_anything(const struct clean *c);
 /* Whether a Redis key is about one of these ids or emails: one of its parts between ':' is it. Pure. */
 bool clean_key_is_ours(const struct map *ours, struct sv key);
 
+/* clean_given.c: on a server whose logins were given. */
+MAY_YIELD enum err clean_given_find(struct clean *c, struct errinfo *ei) WARN_UNUSED;
+void clean_given_print(const struct clean *c);
+MAY_YIELD void clean_given_remove(struct clean *c);
+
 /* clean_remove.c */
 MAY_YIELD void clean_remove(struct clean *c);
 void clean_left(struct clean *c, const char *fmt, ...) PRINTF_LIKE(2, 3);

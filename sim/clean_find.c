@@ -15,7 +15,8 @@ static char ours_mark[] = "ours";
 
 static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
 {
-    const struct api_conf conf = {.base_url = c->ctx->target->url, .http = c->ctx->http, .timeout_us = 60 * US_PER_S};
+    struct api_conf conf = api_conf_of(c->ctx);
+    conf.timeout_us = 60 * US_PER_S;
     struct errinfo ei = {0};
     struct api_result r = {0};
     struct rng rng;

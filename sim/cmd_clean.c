@@ -96,6 +96,19 @@ static void report(const struct clean *c)
     r->stats.by_cause[CAUSE_ACTION] += c->requests;
 }
 
+/* *go: what was shown is to be done. */
+static MAY_YIELD enum err consent(struct command_clean *c, const struct clean_conf *conf, bool *go, struct errinfo *ei)
+{
+    if (conf->dry_run)
+        return ERR_OK;
+    if (!conf->yes && !isatty(STDIN_FILENO))
+        return err_set(ei, ERR_USAGE, "nothing was removed: --yes agrees to all of the above");
+    if (!conf->yes && !agreed(c))
+        return err_set(ei, ERR_CANCELLED, "nothing was removed");
+    *go = true;
+    return ERR_OK;
+}
+
 static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_conf *conf, struct errinfo *ei)
 {
     struct clean *x = &c->clean;
@@ -107,13 +120,32 @@ static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_
         return ERR_OK;
     }
     clean_print(x);
-    if (conf->dry_run)
-        return ERR_OK;
-    if (!conf->yes && !isatty(STDIN_FILENO))
-        return err_set(ei, ERR_USAGE, "nothing was removed: --yes agrees to all of the above");
-    if (!conf->yes && !agreed(c))
-        return err_set(ei, ERR_CANCELLED, "nothing was removed");
+    bool go = false;
+    e = consent(c, conf, &go, ei);
+    if (e != ERR_OK || !go)
+        return e;
     clean_remove(x);
+    report(x);
+    return ERR_OK;
+}
+
+/* Where the logins were given, all that is ours is one folder a tree. */
+static MAY_YIELD enum err carry_out_given(struct command_clean *c, const struct clean_conf *conf, struct errinfo *ei)
+{
+    struct clean *x = &c->clean;
+    bool go = false;
+    enum err e = clean_given_find(x, ei);
+    if (e != ERR_OK)
+        return e;
+    if (x->n_accounts == 0) {
+        fprintf(x->ctx->out, "nothing of drivesim's is there\n");
+        return ERR_OK;
+    }
+    clean_given_print(x);
+    e = consent(c, conf, &go, ei);
+    if (e != ERR_OK || !go)
+        return e;
+    clean_given_remove(x);
     report(x);
     return ERR_OK;
 }
@@ -124,7 +156,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     c->clean.ctx = ctx;
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;
-    enum err e = carry_out(c, arg, ei);
+    enum err e = target_logins_given(ctx->target) ? carry_out_given(c, arg, ei) : carry_out(c, arg, ei);
     ctx->on_interrupt = NULL;
     clean_free(&c->clean);
     mem_free(c);

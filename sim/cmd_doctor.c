@@ -16,8 +16,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define OWNER "owner" DRIVE_EMAIL_DOMAIN
-
 enum verdict { FINE, NOTED, MISSING };
 struct doctor {
     struct cmd_ctx *ctx;
@@ -177,7 +175,8 @@ static void caps_row(struct doctor *d, enum verdict v, const char *name, unsigne
 
 MAY_YIELD static void capability_rows(struct doctor *d)
 {
-    struct api_conf conf = {.base_url = d->ctx->target->url, .http = d->ctx->http, .timeout_us = 15 * US_PER_S};
+    struct api_conf conf = api_conf_of(d->ctx);
+    conf.timeout_us = 15 * US_PER_S;
     unsigned assumed = API_CAP_JOBS | API_CAP_BULK | API_CAP_LOCKS | API_CAP_RANGES;
     struct api *a = NULL;
     struct api_result r = {0};
@@ -186,9 +185,12 @@ MAY_YIELD static void capability_rows(struct doctor *d)
         row(d, MISSING, "capabilities", "%s", err_message(&ei));
         return;
     }
-    bool in = api_sign_in(a, OWNER, d->ctx->target->password, &r) == ERR_OK && r.outcome == OUT_OK;
+    char owner[TARGET_LOGIN_MAX + 1];
+    target_owner(d->ctx->target, 0, owner, sizeof owner);
+    const char *password = target_password(d->ctx->target, owner);
+    bool in = api_sign_in(a, owner, password, &r) == ERR_OK && r.outcome == OUT_OK;
     if (!in) {
-        row(d, NOTED, "capabilities", "not known before `sim seed`: %s cannot sign in (%s)", OWNER, r.reason);
+        row(d, NOTED, "capabilities", "not known before `sim seed`: %s cannot sign in (%s)", owner, r.reason);
     } else if (api_probe(a, &r) == ERR_OK) {
         assumed &= ~probe_file(a);
         if (!has_events(d, a))
@@ -266,7 +268,7 @@ MAY_YIELD static void target_rows(struct doctor *d)
     }
     enum err err = target_require_url(t, &ei);
     if (!err)
-        err = target_probe(t, d->ctx->loop, d->ctx->http, &ei);
+        err = target_probe(d->ctx, &ei);
     if (err)
         row(d, MISSING, "server", "%s", err_message(&ei));
     else

@@ -19,7 +19,7 @@
 #define ARRIVE_WITHIN_S    20
 
 struct run_conf {
-    int64_t apps, open_folders, window_us, grace_us, report_us, timeout_us, stream_idle_us;
+    int64_t apps, open_folders, window_us, grace_us, report_us, timeout_us, stream_idle_us, poll_us;
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
     bool no_ledger, spread_addresses;
@@ -67,6 +67,8 @@ static const struct opt opts[] = {
      "of one request; transfers get as much again\nfor each 4 MiB (default 60 s)"},
     {"stream-idle", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, stream_idle_us), 1e5, 3.6e9,
      "an event stream without a byte for so long is dead\n(default 75 s: servers send a comment every 30 s)"},
+    {"poll", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, poll_us), 1e5, 3.6e9,
+     "how often an app asks what changed, without being told\nby an event (default 60 s)"},
     {"run-dir", 0, "DIR", OPT_STR, offsetof(struct run_conf, run_dir), 0, 0,
      "where ledger and settings go\n(default runs/TIME-SEED)"},
     {"no-ledger", 0, NULL, OPT_FLAG, offsetof(struct run_conf, no_ledger), 0, 0,
@@ -79,6 +81,7 @@ static const struct run_conf defaults = {.grace_us = 15 * US_PER_S,
                                          .report_us = 15 * US_PER_S,
                                          .timeout_us = 60 * US_PER_S,
                                          .stream_idle_us = 75 * US_PER_S,
+                                         .poll_us = 60 * US_PER_S,
                                          .bulk_us = -1};
 
 static void on_interrupt(void *arg)
@@ -122,9 +125,11 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     fprintf(out, "plan: seed %" PRIu64 " (%08x), %s actions, about %s requests;\n", w->conf.seed,
             (unsigned)(run->fingerprint >> 32), str_thousands(a, sizeof(a), run->n_actions),
             str_thousands(b, sizeof(b), (uint64_t)run->plan.whole));
-    str_format(line, sizeof(line), "the busiest login %.0f of %d in 15 min; %" PRIu64 " open files of %" PRIu64,
-               run->plan.login_15min, DRIVE_REQUESTS_PER_15MIN, plan_files_needed((unsigned)c->apps, w->n_logins),
-               files_limit);
+    char budget[32] = "";
+    if (run->plan.login_budget)
+        snprintf(budget, sizeof(budget), " of %d", DRIVE_REQUESTS_PER_15MIN);
+    str_format(line, sizeof(line), "the busiest login %.0f%s in 15 min; %" PRIu64 " open files of %" PRIu64,
+               run->plan.login_15min, budget, plan_files_needed((unsigned)c->apps, w->n_logins), files_limit);
     fprintf(out, "      %s\n", line);
     str_format(line, sizeof(line), "arriving at %g apps/s (%.1f s), then the first full pass; the end waits at most %s",
                run->arrive_per_s, (double)c->apps / run->arrive_per_s, str_duration(s, sizeof(s), c->grace_us));
@@ -161,7 +166,8 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
                               .locks = w->caps & API_CAP_LOCKS,
                               .feed = w->caps & API_CAP_FEED,
                               .events = w->caps & API_CAP_EVENTS,
-                              .login_budget = !c->spread_addresses};
+                              .poll_us = c->poll_us,
+                              .login_budget = !c->spread_addresses && (w->caps & API_CAP_SIGN_UP)};
     plan_estimate(&run->plan);
     enum err e = plan_check(&run->plan, ei);
     if (e == ERR_OK)
@@ -310,6 +316,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
                                    .window_us = run->conf->window_us,
                                    .timeout_us = run->conf->timeout_us,
                                    .stream_idle_us = run->conf->stream_idle_us,
+                                   .poll_us = run->conf->poll_us,
                                    .spread_addresses = run->conf->spread_addresses,
                                    .seed = (uint64_t)ctx->common->seed};
     worker_init(w, ctx, &wc);

@@ -29,7 +29,8 @@ struct finding {
 
 static enum err login_open(struct worker *w, struct login *l, const char *email, struct errinfo *ei)
 {
-    struct api_conf conf = {.base_url = w->ctx->target->url, .http = w->ctx->http, .timeout_us = SETUP_TIMEOUT_US};
+    struct api_conf conf = api_conf_of(w->ctx);
+    conf.timeout_us = SETUP_TIMEOUT_US;
     *l = (struct login){.email = mem_strdup(email)};
     enum err e = api_new(&l->api, &conf, ei);
     if (e != ERR_OK)
@@ -96,7 +97,7 @@ static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng 
         if (!wait_for_turn(w, k))
             break;
         sem_take(w->loop, &w->sign_ins, 1);
-        e = api_sign_in(l->api, l->email, w->ctx->target->password, r);
+        e = api_sign_in(l->api, l->email, target_password(w->ctx->target, l->email), r);
         sem_give(&w->sign_ins, 1);
         meter_requests(&w->meter, cause, 1);
         meter_reach(&w->meter, r);
@@ -184,6 +185,50 @@ static void add_account(struct finding *f, uint32_t k, const struct login *owner
     add_email(f, k, owner->email);
 }
 
+/* ---- logins that were given ---- */
+
+/* The account that works in the same tree; its number, or the next one. */
+static uint32_t account_of_tree(const struct finding *f, const struct login *l)
+{
+    uint32_t a = 0;
+    while (a < f->w->n_accounts && strcmp(api_tree(f->owners[a].api), api_tree(l->api)) != 0)
+        a++;
+    return a;
+}
+
+/* Who works in one tree is found out by signing in. */
+static MAY_YIELD enum err find_given(struct finding *f)
+{
+    struct worker *w = f->w;
+    const struct target *t = w->ctx->target;
+    for (size_t i = 0; i < t->n_logins && w->logins_there < w->conf.apps; i++) {
+        struct login l;
+        struct api_result r;
+        enum err e = login_open(w, &l, t->logins[i].name, f->ei);
+        if (e != ERR_OK)
+            return e;
+        e = sign_in(w, &l, &f->rng, &f->limiter, CAUSE_SETUP, &r);
+        if (e != ERR_OK || r.outcome != OUT_OK) {
+            e = no_sign_in(&l, e, &r, f->ei);
+            login_close(&l);
+            return e;
+        }
+        meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
+        w->caps &= api_caps(l.api);
+        uint32_t a = account_of_tree(f, &l);
+        if (a == w->n_accounts) {
+            add_account(f, a, &l);
+        } else {
+            add_email(f, a, l.email);
+            login_close(&l);
+        }
+        w->logins_there++;
+    }
+    return ERR_OK;
+}
+
+/* ---- logins that seed made ---- */
+
 static void drop_account(struct finding *f, uint32_t k)
 {
     login_close(&f->owners[k]);
@@ -202,10 +247,7 @@ static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
     struct login owner;
     struct api_result r;
     bool same = false;
-    if (k == 0)
-        snprintf(email, sizeof(email), "owner" DRIVE_EMAIL_DOMAIN);
-    else
-        snprintf(email, sizeof(email), "owner-%u" DRIVE_EMAIL_DOMAIN, k + 1);
+    target_owner(w->ctx->target, k, email, sizeof(email));
     enum err e = login_open(w, &owner, email, f->ei);
     if (e != ERR_OK)
         return e;
@@ -235,6 +277,8 @@ static MAY_YIELD enum err find_accounts(struct finding *f)
     struct worker *w = f->w;
     enum err e = ERR_OK;
     bool end = false;
+    if (target_logins_given(w->ctx->target))
+        return find_given(f);
     for (uint32_t k = 0; e == ERR_OK && !end && w->logins_there < w->conf.apps; k++) {
         e = find_account(f, k, &end);
         if (e == ERR_OK && !end)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "checks/check.h"
+#include "drive/api.h"
 #include "drive/cmd.h"
 #include "net/httpc.h"
 #include "net/loop.h"
@@ -157,6 +158,7 @@ static void release(struct program *p)
 {
     loop_timer_stop(&p->end_timer);
     loop_io_remove(&p->out_watch);
+    api_space_free(&p->ctx.space);
     if (p->http)
         httpc_free(&p->http);
     if (p->loop)
@@ -338,6 +340,9 @@ static enum err load_target(struct program *p, struct errinfo *ei)
     p->target.insecure = p->common->insecure;
     p->target.cafile = mem_strdup(p->common->cafile);
     p->target.allow_host = mem_strdup(p->common->allow_host);
+    p->target.dialect = mem_strdup(p->common->dialect);
+    if ((err = target_settle(&p->target, p->common->users_file, ei)))
+        return err;
     return flags_of(p) & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;
 }
 
@@ -354,6 +359,7 @@ static enum err start_loop(struct program *p, struct errinfo *ei)
         err = httpc_new(&p->http, p->loop, &conf, ei);
     p->ctx.loop = p->loop;
     p->ctx.http = p->http;
+    p->ctx.space = api_space_new();
     return err;
 }
 
@@ -384,7 +390,7 @@ static enum err execute(struct program *p, struct errinfo *ei)
         err = start_loop(p, ei);
     if (!err && flags & CMD_NEEDS_URL) {
         target_print(&p->target, p->ctx.out);
-        err = target_probe(&p->target, p->loop, p->http, ei);
+        err = target_probe(&p->ctx, ei);
     }
     if (err)
         return err;

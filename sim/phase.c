@@ -150,6 +150,11 @@ static MAY_YIELD void settle(struct phases *c)
     if (!w->ledger || stopping(c))
         return;
     worker_set_phase(w, PHASE_SETTLE);
+    if (!(w->caps & API_CAP_EVENTS)) { /* nobody tells an app what others did last: it looks once more */
+        limit = mono_add(mono_now(), c->grace_us);
+        for (uint32_t i = 0; i < w->n_apps; i++)
+            app_look_again(&w->apps[i]);
+    }
     while (!stopping(c) && !passed(limit) && !passed(mono_add(quiet_from, QUIET_US))) {
         done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
         if (!all_quiet(w))
@@ -187,6 +192,8 @@ static MAY_YIELD void drain(struct phases *c)
     wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
     worker_set_phase(w, PHASE_CUT);
     while (w->lanes > 0) { /* what is cut may have a lock to let go: it gets a moment for that */
+        for (uint32_t i = 0; i < w->n_apps; i++)
+            api_cancel(w->apps[i].api);
         httpc_cancel(w->ctx->http, NULL);
         wait_for_lanes(c, mono_add(mono_now(), CUT_US), PHASE_CUT + 1);
     }

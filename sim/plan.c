@@ -53,7 +53,8 @@ double plan_app_requests(const struct plan *p, int64_t within_us)
     double seconds = (double)within_us / US_PER_S, minutes = seconds / 60;
     struct action_cost c = mean_action(p);
     double start = 2 + p->open_folders; /* stream, cursor, first full pass */
-    double checks = p->feed ? minutes : minutes * p->open_folders;
+    double looks = p->poll_us ? seconds * US_PER_S / (double)p->poll_us : minutes;
+    double checks = p->feed ? looks : looks * p->open_folders;
     double heartbeats = 1 + minutes;
     double actions = p->per_minute * minutes * c.requests;
     return start + checks + heartbeats + actions + event_requests(p, &c, seconds);
@@ -76,7 +77,7 @@ void plan_estimate(struct plan *p)
 
 static bool fits(const struct plan *p, unsigned logins)
 {
-    if ((p->apps + logins - 1) / logins > DRIVE_STREAMS_PER_LOGIN)
+    if (p->events && (p->apps + logins - 1) / logins > DRIVE_STREAMS_PER_LOGIN)
         return false;
     return !p->login_budget || login_requests(p, logins, p->requests_15min) <= DRIVE_REQUESTS_PER_15MIN;
 }

@@ -12,6 +12,7 @@ struct plan {
     int64_t window_us;
     unsigned accounts, logins, tree_folders; /* tree_folders: of one account, on average */
     const struct mix *mix;
+    int64_t poll_us;                        /* 0: a minute */
     bool locks, feed, events, login_budget; /* login_budget false: requests are counted by address, one an app */
     /* computed by plan_estimate: requests of one app from its arrival on */
     double requests_15min, requests_whole;

@@ -24,7 +24,7 @@ static MAY_YIELD bool sign_in(struct reads_stage *s, struct api *a, const char *
     rng_init(&rng, (uint64_t)s->ctx->common->seed, 8);
     for (unsigned tries = 0; !*s->stop; tries++) {
         s->requests++;
-        (void)!api_sign_in(a, email, s->ctx->target->password, r);
+        (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
         if (r->outcome != OUT_THROTTLED)
             return r->outcome == OUT_OK;
         LOGI("reads", "%s: the login limiter asks to wait", email);
@@ -35,8 +35,9 @@ static MAY_YIELD bool sign_in(struct reads_stage *s, struct api *a, const char *
 
 static MAY_YIELD enum err login_add(struct reads_stage *s, const char *email, struct api_result *r, struct errinfo *ei)
 {
-    const struct api_conf conf = {.base_url = s->ctx->target->url, .http = s->ctx->http, .timeout_us = 60 * US_PER_S};
-    struct api *a;
+    struct api_conf conf = api_conf_of(s->ctx);
+    conf.timeout_us = 60 * US_PER_S;
+    struct api *a = NULL;
     enum err e = api_new(&a, &conf, ei);
     if (e != ERR_OK)
         return e;

@@ -21,7 +21,8 @@
 
 static enum err open_api(struct stage *s, struct api **out, struct errinfo *ei)
 {
-    const struct api_conf conf = {.base_url = s->ctx->target->url, .http = s->ctx->http, .timeout_us = 30 * US_PER_S};
+    struct api_conf conf = api_conf_of(s->ctx);
+    conf.timeout_us = 30 * US_PER_S;
     return api_new(out, &conf, ei);
 }
 

@@ -3,6 +3,7 @@
 #include "sim/pace.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define POLL_FIRST_US (20 * US_PER_MS)
 #define POLL_MOST_US  (500 * US_PER_MS)
@@ -58,7 +59,8 @@ static MAY_YIELD bool carry_out(struct remover *m,
     unsigned tries = 0;
     bool ok;
     do
-        ok = call(m->api, ids, n, &job, &r) == ERR_OK && r.outcome == OUT_OK;
+        ok = call(m->api, ids, n, &job, &r) == ERR_OK &&
+             (r.outcome == OUT_OK || (call == api_purge && strcmp(r.code, API_CODE_ABSENT) == 0)); /* gone already */
     while (throttled(m, &r, &tries));
     if (!ok)
         str_format(why, why_n, "%d %s", r.status, r.reason);

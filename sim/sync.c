@@ -7,7 +7,6 @@
 
 #define GATHER_US       (2 * US_PER_S) /* from the first event to the question */
 #define GATHER_SPREAD   500000         /* and up to so much more */
-#define MINUTE_US       (60 * US_PER_S)
 #define RETRY_FIRST_US  (1 * US_PER_S)
 #define RETRY_MOST_US   (30 * US_PER_S)
 #define LISTING_BLOCK   (8u << 10)
@@ -164,7 +163,7 @@ static MAY_YIELD void check(struct app *a, bool minute)
     enum cause cause = minute ? CAUSE_MINUTE_CHECK : CAUSE_RELIST;
     a->gather_due.us = 0; /* events from here on ask again */
     if (minute)
-        a->minute_due = mono_add(mono_now(), MINUTE_US);
+        a->minute_due = mono_add(mono_now(), worker_poll_us(a->w));
     bool had_feed = has_feed(a), ok = !had_feed || ask_changes(a, cause);
     if (ok && !a->resync)
         ok = list_folders(a, minute && !has_feed(a), cause);

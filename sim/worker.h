@@ -42,6 +42,7 @@ struct worker_conf {
     unsigned apps, open_folders;
     double per_minute;
     int64_t window_us, timeout_us, stream_idle_us;
+    int64_t poll_us; /* between two questions what changed, besides those after events; 0: a minute */
     bool spread_addresses;
     uint64_t seed;
 };
@@ -82,6 +83,7 @@ MAY_YIELD bool worker_sleep(struct worker *w, int64_t us, enum phase until);
 MAY_YIELD void worker_finish(struct worker *w);
 /* Only forward. Wakes the sleepers and the conductor. */
 void worker_set_phase(struct worker *w, enum phase phase);
+int64_t worker_poll_us(const struct worker *w);
 static inline bool worker_draining(const struct worker *w)
 {
     return w->phase >= PHASE_DRAIN;

@@ -6,7 +6,7 @@
 
 #define FILE_BYTES_MAX (256 * 1024)
 
-static enum err read_file(const char *file, struct buf *text, struct errinfo *ei)
+enum err dotenv_read_file(const char *file, struct buf *text, struct errinfo *ei)
 {
     char chunk[4096];
     enum err err = ERR_OK;
@@ -37,7 +37,7 @@ static bool unquote(struct sv *value)
 enum err dotenv_read(const char *file, char **(*slot)(void *arg, struct sv name), void *arg, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(FILE_BYTES_MAX);
-    enum err err = read_file(file, &text, ei);
+    enum err err = dotenv_read_file(file, &text, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line, name;
 
     for (int i = 1; !err && sv_split(&rest, '\n', &line); i++) {

@@ -1,7 +1,10 @@
 /* The dialect-free side of the client: life cycle, and one thin call for each row of the dialect's table. */
 #include "drive/api.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "drive/api_dialect.h"
+#include "drive/cmd.h"
+#include "drive/scheme.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>
@@ -9,13 +12,34 @@
 #define DEFAULT_TIMEOUT_US (60 * US_PER_S)
 #define DEFAULT_IDLE_US    (75 * US_PER_S)
 
-static const struct {
-    const char *scheme;
-    const struct api_dialect *dialect;
-} dialects[] = {
-    {"http", &api_dialect_tma},
-    {"https", &api_dialect_tma},
+/* One registry a tree. */
+struct api_space {
+    struct map *trees;
 };
+
+struct api_space *api_space_new(void)
+{
+    struct api_space *s = mem_zalloc(sizeof *s);
+    s->trees = map_new();
+    return s;
+}
+
+static bool free_tree(void *arg, struct sv key, void *value)
+{
+    struct names *names = value;
+    (void)arg, (void)key;
+    names_free(&names);
+    return false;
+}
+
+void api_space_free(struct api_space **s)
+{
+    if (!*s)
+        return;
+    map_filter((*s)->trees, free_tree, NULL);
+    map_free(&(*s)->trees);
+    MEM_FREE(*s);
+}
 
 const char *api_cap_text(enum api_cap cap)
 {
@@ -35,6 +59,11 @@ const char *api_cap_text(enum api_cap cap)
         {API_CAP_EVENTS, "event stream"},
         {API_CAP_TRASH, "trash"},
         {API_CAP_RECENT, "recent files"},
+        {API_CAP_SIGN_UP, "sign-up"},
+        {API_CAP_STORAGE, "storage use"},
+        {API_CAP_TOTALS, "totals of folders"},
+        {API_CAP_TMA_WIRE, "TMA Cloud's wire"},
+        {API_CAP_BATCH, "several items a request"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].cap == cap)
@@ -43,49 +72,100 @@ const char *api_cap_text(enum api_cap cap)
     return "?";
 }
 
+struct api_conf api_conf_of(const struct cmd_ctx *ctx)
+{
+    return (struct api_conf){
+        .base_url = ctx->target->url, .target = ctx->target, .http = ctx->http, .loop = ctx->loop, .space = ctx->space};
+}
+
 enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei)
 {
-    const struct api_dialect *dialect = NULL;
+    const struct scheme *row;
     struct http_url url;
-    enum err err = http_url_parse(conf->base_url, &url, ei);
+    enum err err = scheme_of(conf->base_url, conf->target ? conf->target->dialect : NULL, &row, &url, ei);
     if (err)
         return err;
-    for (size_t i = 0; i < ARRAY_LEN(dialects); i++) {
-        if (strcmp(dialects[i].scheme, url.scheme) == 0)
-            dialect = dialects[i].dialect;
-    }
-    http_url_done(&url);
-    if (!dialect)
-        return err_set(ei, ERR_USAGE, "no dialect for %s", conf->base_url);
-    struct httpc_peer *peer;
-    if ((err = httpc_peer_new(&peer, conf->http, conf->base_url, conf->source_addr, ei)))
-        return err;
-    httpc_peer_header(peer, WIRE_CSRF_HEADER, WIRE_CSRF_VALUE);
-    httpc_peer_header(peer, WIRE_DESKTOP_HEADER, WIRE_DESKTOP_VALUE);
     struct api *a = mem_zalloc(sizeof *a);
-    a->dialect = dialect;
-    a->peer = peer;
-    a->caps = dialect->caps;
+    a->dialect = row->table;
+    a->http = conf->http;
+    a->caps = a->dialect->caps;
     a->timeout_us = conf->timeout_us ? conf->timeout_us : DEFAULT_TIMEOUT_US;
     a->stream_idle_us = conf->stream_idle_us ? conf->stream_idle_us : DEFAULT_IDLE_US;
     a->app_version = mem_strdup(conf->app_version);
-    *out = a;
-    return ERR_OK;
+    a->own_space = conf->space ? NULL : api_space_new();
+    a->space = conf->space ? conf->space : a->own_space;
+    err = a->dialect->open(a, conf, &url, ei);
+    http_url_done(&url);
+    if (err)
+        api_free(&a);
+    else
+        *out = a;
+    return err;
 }
 
 void api_free(struct api **a)
 {
     if (!*a)
         return;
-    httpc_peer_free(&(*a)->peer);
+    if ((*a)->dialect->close)
+        (*a)->dialect->close(*a);
+    if ((*a)->peer)
+        httpc_peer_free(&(*a)->peer);
+    api_space_free(&(*a)->own_space);
     mem_free((*a)->token);
     mem_free((*a)->app_version);
+    mem_free((*a)->tree);
     MEM_FREE(*a);
 }
 
 struct httpc_peer *api_peer(struct api *a)
 {
     return a->peer;
+}
+
+void api_cancel(struct api *a)
+{
+    if (a->dialect->cancel)
+        a->dialect->cancel(a);
+    else if (a->peer)
+        httpc_cancel(a->http, a->peer);
+}
+
+unsigned api_extra_requests(struct api *a)
+{
+    unsigned n = a->extra;
+    a->extra = 0;
+    return n;
+}
+
+const char *api_dialect_name(const struct api *a)
+{
+    return a->dialect->name;
+}
+
+void api_set_tree(struct api *a, const char *tree)
+{
+    char *copy = mem_strdup(tree);
+    mem_free(a->tree);
+    a->tree = copy;
+    a->names = map_get(a->space->trees, sv_of(tree));
+    if (!a->names) {
+        a->names = names_new();
+        map_put(a->space->trees, sv_of(tree), a->names);
+    }
+}
+
+const char *api_tree(const struct api *a)
+{
+    return a->tree ? a->tree : "";
+}
+
+void api_place(struct api *a, const char *id, const char *parent, const char *name)
+{
+    if (a->names && name)
+        names_bind(a->names, id, parent, name);
+    else if (a->names)
+        names_drop(a->names, id);
 }
 
 unsigned api_caps(const struct api *a)
@@ -107,7 +187,9 @@ void api_set_token(struct api *a, struct sv token)
 {
     struct buf cookie = BUF_INIT(16 * 1024);
     MEM_FREE(a->token);
-    if (token.n == 0) {
+    if (!a->peer) {
+        a->token = token.n ? mem_strndup(token.p, token.n) : NULL;
+    } else if (token.n == 0) {
         httpc_peer_header(a->peer, "Cookie", NULL);
     } else if (buf_appendf(&cookie, WIRE_COOKIE "=" SV_FMT, SV_ARG(token)) == ERR_OK) {
         a->token = mem_strndup(token.p, token.n);
@@ -131,6 +213,10 @@ void api_share_session(struct api *to, const struct api *from)
     api_set_token(to, sv_of(from->token));
     to->caps = from->caps;
     to->locks_seen = from->locks_seen;
+    if (from->tree)
+        api_set_tree(to, from->tree);
+    if (to->dialect->share)
+        to->dialect->share(to, from);
 }
 
 void api_result_init(struct api_result *r)
@@ -138,6 +224,44 @@ void api_result_init(struct api_result *r)
     memset(r, 0, sizeof *r);
     r->outcome = OUT_OK;
     r->retry_after_us = -1;
+}
+
+/* Time is allowed again for each so many bytes. */
+#define TRANSFER_STEP (4 * 1024 * 1024)
+
+int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes)
+{
+    return a->timeout_us * (int64_t)(1 + transfer_bytes / TRANSFER_STEP);
+}
+
+void api_reason(struct api_result *r, const char *text)
+{
+    struct buf shown = BUF_INIT(1024);
+    if (str_escape(&shown, sv_of(text), sizeof r->reason - 1) == ERR_OK)
+        snprintf(r->reason, sizeof r->reason, "%s", buf_cstr(&shown));
+    buf_done(&shown);
+}
+
+enum err api_wrong(struct api_result *r, const char *what)
+{
+    r->outcome = OUT_WRONG;
+    r->err = ERR_PARSE;
+    snprintf(r->reason, sizeof r->reason, "%s", what);
+    return ERR_PARSE;
+}
+
+void api_no_answer(struct api_result *r, enum err err, bool may_be_done, const struct errinfo *ei)
+{
+    if (err == ERR_WRONG || err == ERR_LIMIT || err == ERR_PARSE)
+        r->outcome = OUT_WRONG;
+    else if (may_be_done)
+        r->outcome = OUT_UNKNOWN;
+    else if (err == ERR_CANCELLED)
+        r->outcome = OUT_UNFINISHED;
+    else
+        r->outcome = err == ERR_TIMEOUT ? OUT_TIMEOUT : OUT_TRANSPORT;
+    r->err = err;
+    api_reason(r, err_message(ei));
 }
 
 enum err api_absent(struct api_result *r, const char *what)
@@ -156,6 +280,16 @@ enum err api_absent(struct api_result *r, const char *what)
 enum err api_probe(struct api *a, struct api_result *r)
 {
     return CALL(probe, r, r);
+}
+
+enum err api_claim(struct api *a, struct api_result *r)
+{
+    return CALL(claim, r, r);
+}
+
+enum err api_unclaim(struct api *a, struct api_result *r)
+{
+    return CALL(unclaim, r, r);
 }
 
 enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)

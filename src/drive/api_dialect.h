@@ -1,12 +1,24 @@
 #ifndef DRIVE_API_DIALECT_H
 #define DRIVE_API_DIALECT_H
 /* Internal to the client: what a dialect is. A dialect is one const table; an operation it lacks is NULL and answered
- * by api.c as absent. Adding a dialect: its files, and one row of the table of schemes in api.c. Layer 2. */
+ * by api.c as absent. Adding a dialect: its files, and its rows of the table of schemes in scheme.c. Layer 2. */
 #include "drive/api.h"
+#include "drive/names.h"
 #include "net/httpc.h"
 
 struct api_dialect {
+    const char *name;
     unsigned caps; /* what it can do at best */
+    /* What a client of it consists of: sets a->peer or a->state. url: the base, taken apart; conf as given. */
+    enum err (*open)(struct api *, const struct api_conf *, const struct http_url *, struct errinfo *);
+    void (*close)(struct api *);                     /* NULL: nothing but the peer. Also after an open that failed */
+    void (*share)(struct api *, const struct api *); /* takes the other's session over, besides token and caps */
+    void (*cancel)(struct api *);                    /* NULL: the peer's requests */
+    /* Whether a server of this dialect answers, and ours to use: ERR_ENV, ERR_SAFETY with a sentence. Signs in with
+     * the target's first login. NULL: target_probe.c does it. */
+    MAY_YIELD enum err (*greet)(struct api *, struct errinfo *);
+    MAY_YIELD enum err (*claim)(struct api *, struct api_result *);
+    MAY_YIELD enum err (*unclaim)(struct api *, struct api_result *);
     MAY_YIELD enum err (*probe)(struct api *, struct api_result *);
     MAY_YIELD enum err (*sign_up)(struct api *, const char *, const char *, const char *, struct api_result *);
     MAY_YIELD enum err (*sign_in)(struct api *, const char *, const char *, struct api_result *);
@@ -58,12 +70,17 @@ struct api_dialect {
 
 struct api {
     const struct api_dialect *dialect;
-    struct httpc_peer *peer;
-    char *token;       /* NULL: not signed in */
-    char *app_version; /* NULL: ours */
+    struct httpc *http;
+    struct httpc_peer *peer; /* NULL in a dialect without HTTP; freed by api.c */
+    void *state;             /* the dialect's own */
+    struct api_space *space, *own_space;
+    struct names *names; /* of the tree it is signed in to, in the space; NULL: ids are the server's */
+    char *tree;          /* api_tree; NULL: "" */
+    char *token;         /* NULL: not signed in */
+    char *app_version;   /* NULL: ours */
     int64_t timeout_us, stream_idle_us;
-    unsigned caps, pages;
-    bool locks_seen; /* a lock call was answered as one: a 404 then means the file */
+    unsigned caps, pages, extra; /* extra: requests that calls took beyond their first one */
+    bool locks_seen;             /* a lock call was answered as one: a 404 then means the file */
 };
 
 /* What every dialect's stream starts with. */
@@ -71,11 +88,22 @@ struct api_stream {
     const struct api_dialect *dialect;
 };
 
-extern const struct api_dialect api_dialect_tma;
+/* Once it is known which tree a login works in: a->tree, a->names. */
+void api_set_tree(struct api *a, const char *tree);
 
 /* Fills r for a call that this server or dialect does not have, and returns ERR_OK. */
 enum err api_absent(struct api_result *r, const char *what);
 void api_result_init(struct api_result *r);
+/* The verdict over an answer that came but cannot be used. */
+enum err api_wrong(struct api_result *r, const char *what);
+/* And over a request without one: may_be_done, a write that was sent, is UNKNOWN. */
+void api_no_answer(struct api_result *r, enum err err, bool may_be_done, const struct errinfo *ei);
+void api_reason(struct api_result *r, const char *text); /* escaped and cut */
+int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes);
+/* Where the logins are given: the one folder that all work stays in, and the file in it that says it is ours. */
+#define API_PLACE       "drivesim-load"
+#define API_MARKER      "made-by-drivesim.txt"
+#define API_MARKER_TEXT "Made by drivesim, a load tester. Everything in this folder may be deleted.\n"
 /* Sets the session's token and the header that carries it; NULL or "" clears both. */
 void api_set_token(struct api *a, struct sv token);
 #endif

@@ -19,7 +19,12 @@ enum api_cap {
     API_CAP_EVENTS = 512,
     API_CAP_TRASH = 1024,
     API_CAP_RECENT = 2048,
-    API_CAP_ALL = 4095
+    API_CAP_SIGN_UP = 4096,   /* makes accounts for us; else the logins are given (target.h) */
+    API_CAP_STORAGE = 8192,   /* tells how much is stored */
+    API_CAP_TOTALS = 16384,   /* of folders and accounts */
+    API_CAP_TMA_WIRE = 32768, /* requests made by hand, for refusals and reads, are understood */
+    API_CAP_BATCH = 65536,    /* a call with several ids does all or nothing; else one id a call */
+    API_CAP_ALL = 131071
 };
 const char *api_cap_text(enum api_cap cap); /* "edit locks"; static */
 #define API_CODE_ABSENT "ABSENT"            /* result code of a call that this server does not have */

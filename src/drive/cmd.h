@@ -9,17 +9,19 @@ struct cmd_common { /* options of every command */
     const char *json_file, *csv_file;
     struct opt_list fail_on;
     int64_t seed; /* --seed, default 1 */
-    const char *trace, *log_level, *allow_host, *cafile;
+    const char *trace, *log_level, *allow_host, *cafile, *dialect, *users_file;
     bool insecure, no_color, quiet; /* quiet: no progress, no reports; the summary stays */
 };
 struct loop;
 struct httpc;
+struct api_space;
 
 struct cmd_ctx {
     const struct cmd_common *common;
     struct target *target;
     struct loop *loop; /* NULL with CMD_NO_LOOP, as is http */
     struct httpc *http;
+    struct api_space *space; /* of all clients of the target */
     struct result *result;
     FILE *out;                /* for people: stdout, line-buffered; stderr when the JSON or CSV goes to stdout */
     bool tty, color;          /* of out */

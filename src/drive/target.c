@@ -3,11 +3,16 @@
 #include "base/dotenv.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/limits.h"
+#include "drive/scheme.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DEFAULT_PASSWORD "load-test-password"
+#define URL_MAX          (16 * 1024)
+#define USERS_FILE_MAX   (256 * 1024)
 
 /* part: belongs to the server that TMA_URL names. */
 struct setting {
@@ -165,8 +170,133 @@ enum err target_load(struct target *t, struct errinfo *ei)
     return err;
 }
 
+/* ---- given logins ---- */
+
+static enum err add_login(struct target *t, struct sv name, struct sv password, bool has_password, struct errinfo *ei)
+{
+    if (name.n == 0 || name.n > TARGET_LOGIN_MAX)
+        return err_set(ei, ERR_USAGE, "a user's name has 1 to %d bytes", TARGET_LOGIN_MAX);
+    for (size_t i = 0; i < t->n_logins; i++) {
+        if (sv_eq_cstr(name, t->logins[i].name))
+            return ERR_OK;
+    }
+    t->logins = mem_realloc_array(t->logins, t->n_logins + 1, sizeof *t->logins);
+    struct target_login *l = &t->logins[t->n_logins++];
+    l->name = mem_strndup(name.p, name.n);
+    l->password = has_password ? mem_strndup(password.p, password.n) : NULL;
+    if (password.n)
+        log_add_secret(l->password);
+    return ERR_OK;
+}
+
+/* "user:password", "user password", "user" */
+static enum err users_line(struct target *t, struct sv line, const char *file, int number, struct errinfo *ei)
+{
+    struct errinfo why = {0};
+    struct sv text = sv_trim(line);
+    size_t n = 0;
+    if (text.n == 0 || text.p[0] == '#')
+        return ERR_OK;
+    while (n < text.n && !strchr(": \t", text.p[n]))
+        n++;
+    bool has = n < text.n;
+    struct sv password = has ? (struct sv){text.p + n + 1, text.n - n - 1} : (struct sv){"", 0};
+    if (has && text.p[n] != ':')
+        password = sv_trim(password);
+    if (add_login(t, (struct sv){text.p, n}, password, has, &why))
+        return err_set(ei, ERR_USAGE, "%s line %d: %s", file, number, err_message(&why));
+    return ERR_OK;
+}
+
+static enum err users_of_file(struct target *t, const char *file, struct errinfo *ei)
+{
+    struct buf text = BUF_INIT(USERS_FILE_MAX);
+    enum err err = ERR_OK;
+    if (access(file, R_OK) != 0)
+        return err_sys(ei, ERR_USAGE, "cannot read %s", file);
+    err = dotenv_read_file(file, &text, ei);
+    struct sv rest = {buf_cstr(&text), text.len}, line;
+    for (int i = 1; !err && sv_split(&rest, '\n', &line); i++)
+        err = users_line(t, line, file, i, ei);
+    buf_done(&text);
+    return err;
+}
+
+/* A name and its password leave the URL, so that nothing that prints it can tell them. */
+static enum err take_credentials(struct target *t, const struct http_url *u, struct errinfo *ei)
+{
+    enum err err = add_login(t, sv_of(u->user), sv_of(u->password), u->password != NULL, ei);
+    if (!err) {
+        const char *scheme_end = strstr(t->url, "://"), *at = strchr(scheme_end + 3, '@');
+        const char *slash = strchr(scheme_end + 3, '/'), *next;
+        while ((next = strchr(at + 1, '@')) && (!slash || next < slash)) /* a raw '@' in the password */
+            at = next;
+        struct buf url = BUF_INIT(URL_MAX);
+        err = buf_append(&url, t->url, (size_t)(scheme_end + 3 - t->url));
+        if (!err)
+            err = buf_append_str(&url, at + 1);
+        mem_free(t->url);
+        t->url = buf_take(&url, NULL);
+    }
+    return err;
+}
+
+enum err target_settle(struct target *t, const char *users_file, struct errinfo *ei)
+{
+    const struct scheme *row;
+    struct http_url u;
+    enum err err = ERR_OK;
+    if (!t->url || scheme_of(t->url, t->dialect, &row, &u, NULL))
+        return ERR_OK;
+    if (!row->logins_given && users_file)
+        err =
+            err_set(ei, ERR_USAGE, "--users is for servers that sign nobody up: this one's accounts are made by seed");
+    if (!err && row->logins_given && u.user)
+        err = take_credentials(t, &u, ei);
+    if (!err && row->logins_given && users_file)
+        err = users_of_file(t, users_file, ei);
+    if (!err && row->logins_given && t->n_logins == 0)
+        err = add_login(t, SV("anonymous"), SV(""), false, ei);
+    http_url_done(&u);
+    return err;
+}
+
+bool target_logins_given(const struct target *t)
+{
+    return t->n_logins > 0;
+}
+
+const char *target_password(const struct target *t, const char *login)
+{
+    for (size_t i = 0; i < t->n_logins; i++) {
+        if (strcmp(t->logins[i].name, login) == 0)
+            return t->logins[i].password;
+    }
+    return t->password;
+}
+
+bool target_owner(const struct target *t, unsigned k, char *dst, size_t n)
+{
+    if (t->n_logins && k >= t->n_logins)
+        return false;
+    if (t->n_logins)
+        snprintf(dst, n, "%s", t->logins[k].name);
+    else if (k == 0)
+        snprintf(dst, n, "owner" DRIVE_EMAIL_DOMAIN);
+    else
+        snprintf(dst, n, "owner-%u" DRIVE_EMAIL_DOMAIN, k + 1);
+    return true;
+}
+
 void target_done(struct target *t)
 {
+    for (size_t i = 0; i < t->n_logins; i++) {
+        mem_free(t->logins[i].name);
+        mem_free(t->logins[i].password);
+    }
+    MEM_FREE(t->logins);
+    t->n_logins = 0;
+    MEM_FREE(t->dialect);
     for (size_t i = 0; i < ARRAY_LEN(settings); i++)
         MEM_FREE(*field(t, &settings[i]));
     MEM_FREE(t->cafile);
@@ -223,12 +353,13 @@ static enum err judge_host(const struct target *t, const char *host, struct erri
 
 enum err target_require_url(const struct target *t, struct errinfo *ei)
 {
+    const struct scheme *row;
     struct http_url u;
     struct errinfo why = {0};
     if (!t->url)
         return err_set(ei, ERR_USAGE,
                        "TMA_URL is not set: export TMA_URL=http://127.0.0.1:3200, or start a stack with sim stack up");
-    if (http_url_parse(t->url, &u, &why))
+    if (scheme_of(t->url, t->dialect, &row, &u, &why))
         return err_set(ei, ERR_USAGE, "TMA_URL is not a URL that drivesim speaks: %s", err_message(&why));
     enum err err = ERR_OK;
     if (u.user || u.password)

@@ -10,19 +10,36 @@
 #include "store/blob.h"
 #include <stdio.h>
 
+/* Whom to sign in as where nobody can be signed up. */
+struct target_login {
+    char *name, *password; /* password NULL: none, as with a key */
+};
+#define TARGET_LOGIN_MAX 63 /* bytes of a name */
+
 struct target {
-    char *url;                      /* TMA_URL; NULL: none was given */
+    char *url;                      /* TMA_URL; NULL: none was given; after target_settle without credentials */
     char *database_url, *redis_url; /* NULL: not given, checks that need them are "not run" */
     char *s3_endpoint, *s3_bucket, *s3_access_key, *s3_secret_key;
     char *password; /* TMA_LOAD_PASSWORD or the default */
     bool insecure;
     char *cafile;
-    char *allow_host;     /* --allow-host; set by the caller, owned by the struct as the rest */
+    char *allow_host;            /* --allow-host; set by the caller, owned by the struct as the rest */
+    char *dialect;               /* --dialect, likewise; NULL: by the URL's scheme */
+    struct target_login *logins; /* given: of the URL and --users; none where the server signs up its own */
+    size_t n_logins;
     const char *url_from; /* static: "the environment", ".env" or ".sim/env"; NULL without a url */
 };
 /* Secrets are registered with the log. ERR_USAGE names the file and line that cannot be read. */
 enum err target_load(struct target *t, struct errinfo *ei) WARN_UNUSED;
 void target_done(struct target *t);
+/* With dialect set: takes user and password out of the URL into logins (decoded, registered with the log), and adds
+ * those of users_file (NULL: none), a line each: "user:password" or "user password"; '#' begins a comment. A URL that
+ * cannot be read is left to target_require_url. ERR_USAGE names file and line. */
+enum err target_settle(struct target *t, const char *users_file, struct errinfo *ei) WARN_UNUSED;
+bool target_logins_given(const struct target *t);                       /* by its dialect */
+const char *target_password(const struct target *t, const char *login); /* of a given one, else the one for all */
+/* The name of the k-th owner (0: the first): a given login or owner-K@load.test. False when no more are given. */
+bool target_owner(const struct target *t, unsigned k, char *dst, size_t n);
 /* One line: what is aimed at and who said so. */
 void target_print(const struct target *t, FILE *out);
 /* ERR_USAGE with a sentence when TMA_URL is missing or malformed; ERR_SAFETY when its host is neither loopback nor
@@ -31,8 +48,8 @@ enum err target_require_url(const struct target *t, struct errinfo *ei) WARN_UNU
 /* ERR_ENV when nothing answers, another kind of server answers, or it redirects (the right URL is named); ERR_SAFETY
  * when it says it is production or its database holds users outside @load.test. Reads GET /health, signup-status, and
  * the users in DATABASE_URL where given. */
-MAY_YIELD enum err target_probe(const struct target *t, struct loop *l, struct httpc *h,
-                                struct errinfo *ei) WARN_UNUSED;
+struct cmd_ctx;
+MAY_YIELD enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei) WARN_UNUSED;
 bool target_has_s3(const struct target *t);
 struct blob_conf target_blob_conf(const struct target *t); /* borrowed from t */
 /* True when host is this machine by its form alone: localhost, 127.0.0.0/8, ::1. */

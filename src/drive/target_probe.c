@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/model.h"
-#include "drive/target.h"
+#include "drive/api_dialect.h"
+#include "drive/cmd.h"
 #include "store/pg.h"
 #include <string.h>
 
@@ -207,13 +207,30 @@ static MAY_YIELD enum err probe_users(const struct target *t, struct loop *l, st
     return err;
 }
 
-enum err target_probe(const struct target *t, struct loop *l, struct httpc *h, struct errinfo *ei)
+/* A server of another dialect is asked in its own way. */
+static MAY_YIELD enum err greet(const struct cmd_ctx *ctx, bool *done, struct errinfo *ei)
 {
-    struct probe p = {.t = t, .http = h};
+    struct api_conf conf = api_conf_of(ctx);
+    struct api *a = NULL;
+    enum err err = api_new(&a, &conf, ei);
+    *done = err || a->dialect->greet;
+    if (!err && a->dialect->greet)
+        err = a->dialect->greet(a, ei);
+    api_free(&a);
+    return err;
+}
+
+enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    const struct target *t = ctx->target;
+    struct probe p = {.t = t, .http = ctx->http};
+    bool done = false;
     enum err err = target_require_url(t, ei);
-    if (err || (err = http_url_parse(t->url, &p.url, ei)))
+    if (!err)
+        err = greet(ctx, &done, ei);
+    if (err || done || (err = http_url_parse(t->url, &p.url, ei)))
         return err;
-    err = httpc_peer_new(&p.peer, h, t->url, NULL, ei);
+    err = httpc_peer_new(&p.peer, ctx->http, t->url, NULL, ei);
     if (!err)
         err = probe_health(&p, ei);
     if (!err)
@@ -221,7 +238,7 @@ enum err target_probe(const struct target *t, struct loop *l, struct httpc *h, s
     if (!err)
         err = probe_api(&p, ei);
     if (!err && t->database_url)
-        err = probe_users(t, l, ei);
+        err = probe_users(t, ctx->loop, ei);
     json_free(&p.health);
     if (p.peer)
         httpc_peer_free(&p.peer);

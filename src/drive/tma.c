@@ -5,9 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Time allowed again for each so many bytes of a transfer. */
-#define TRANSFER_STEP (4 * 1024 * 1024)
-
 void tma_path(struct buf *path, const char *before, const char *id, const char *after)
 {
     buf_init(path, TMA_PATH_MAX);
@@ -41,33 +38,6 @@ void tma_query_u(struct buf *path, const char *name, uint64_t value)
 bool tma_is_absent(const struct api_result *r)
 {
     return strcmp(r->code, API_CODE_ABSENT) == 0;
-}
-
-static void reason_escaped(struct api_result *r, const char *text)
-{
-    struct buf shown = BUF_INIT(1024);
-    if (str_escape(&shown, sv_of(text), sizeof r->reason - 1) == ERR_OK)
-        snprintf(r->reason, sizeof r->reason, "%s", buf_cstr(&shown));
-    buf_done(&shown);
-}
-
-enum err tma_wrong(struct api_result *r, const char *what)
-{
-    r->outcome = OUT_WRONG;
-    r->err = ERR_PARSE;
-    snprintf(r->reason, sizeof r->reason, "%s", what);
-    return ERR_PARSE;
-}
-
-static enum outcome outcome_without_answer(const struct tma_call *c, enum err err, bool sent)
-{
-    if (err == ERR_WRONG || err == ERR_LIMIT || err == ERR_PARSE)
-        return OUT_WRONG;
-    if (c->write && sent)
-        return OUT_UNKNOWN;
-    if (err == ERR_CANCELLED)
-        return OUT_UNFINISHED;
-    return err == ERR_TIMEOUT ? OUT_TIMEOUT : OUT_TRANSPORT;
 }
 
 /* Absent: the path is none of the server's (405, or 404 with a page instead of a sentence). */
@@ -113,8 +83,7 @@ static void verdict(struct api *a, const struct tma_call *c, enum err err, const
     r->bytes_up = resp->bytes_up;
     r->bytes_down = resp->bytes_down;
     if (err) {
-        r->outcome = outcome_without_answer(c, err, resp->request_sent);
-        reason_escaped(r, err_message(ei));
+        api_no_answer(r, err, c->write && resp->request_sent, ei);
         return;
     }
     http_resp_each_header(resp, "Set-Cookie", take_cookie, a);
@@ -140,7 +109,7 @@ enum err tma_call(struct api *a, const struct tma_call *c, struct http_resp *res
         .body = c->json ? (struct sv){buf_cstr(c->json), c->json->len} : (struct sv){"", 0},
         .parts = c->parts,
         .n_parts = c->n_parts,
-        .timeout_us = a->timeout_us * (int64_t)(1 + c->transfer_bytes / TRANSFER_STEP),
+        .timeout_us = api_timeout_us(a, c->transfer_bytes),
         .stall_us = a->timeout_us,
         .sink = c->sink,
         .sink_arg = c->sink_arg,
@@ -160,13 +129,26 @@ enum err tma_call_json(struct api *a, const struct tma_call *c, struct json **ou
     *out = NULL;
     enum err err = tma_call(a, c, &resp, r);
     if (!err && r->outcome == OUT_OK && json_parse(buf_cstr(&resp.body), resp.body.len, out, NULL))
-        err = tma_wrong(r, "the answer is not the JSON that was asked for");
+        err = api_wrong(r, "the answer is not the JSON that was asked for");
     http_resp_done(&resp);
     return err;
 }
 
+static enum err tma_open(struct api *a, const struct api_conf *conf, const struct http_url *url, struct errinfo *ei)
+{
+    (void)url;
+    enum err err = httpc_peer_new(&a->peer, conf->http, conf->base_url, conf->source_addr, ei);
+    if (err)
+        return err;
+    httpc_peer_header(a->peer, WIRE_CSRF_HEADER, WIRE_CSRF_VALUE);
+    httpc_peer_header(a->peer, WIRE_DESKTOP_HEADER, WIRE_DESKTOP_VALUE);
+    return ERR_OK;
+}
+
 const struct api_dialect api_dialect_tma = {
+    .name = "tma",
     .caps = API_CAP_ALL,
+    .open = tma_open,
     .probe = tma_probe,
     .sign_up = tma_sign_up,
     .sign_in = tma_sign_in,

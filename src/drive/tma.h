@@ -29,14 +29,14 @@ MAY_YIELD enum err tma_call(struct api *a, const struct tma_call *c, struct http
 /* The same for a JSON answer: *out is set on 2xx alone (json_free it), NULL else. A 2xx that is no JSON is ERR_PARSE.
  */
 MAY_YIELD enum err tma_call_json(struct api *a, const struct tma_call *c, struct json **out, struct api_result *r);
-/* The verdict over an answer that came but cannot be used. */
-enum err tma_wrong(struct api_result *r, const char *what);
 bool tma_is_absent(const struct api_result *r);
 
 /* "/api/files/" id "/lock": any of them may be NULL; id is encoded. */
 void tma_path(struct buf *path, const char *before, const char *id, const char *after);
 void tma_query(struct buf *path, const char *name, const char *value); /* value NULL: nothing */
 void tma_query_u(struct buf *path, const char *name, uint64_t value);
+
+extern const struct api_dialect api_dialect_tma;
 
 /* The rows of the dialect, by file: tma_session.c, tma_read.c, tma_write.c, tma_transfer.c, tma_events.c. */
 MAY_YIELD enum err tma_probe(struct api *a, struct api_result *r);

@@ -35,9 +35,9 @@ static enum err pages_next(struct pages *p, const struct http_resp *resp, struct
 {
     struct sv next = http_resp_header(resp, WIRE_CURSOR_HEADER);
     if (next.n >= sizeof p->cursor)
-        return tma_wrong(r, "the listing's cursor is longer than 1,023 bytes");
+        return api_wrong(r, "the listing's cursor is longer than 1,023 bytes");
     if (next.n && sv_eq_cstr(next, p->cursor))
-        return tma_wrong(r, "the listing's cursor repeats: the next page is the same page");
+        return api_wrong(r, "the listing's cursor repeats: the next page is the same page");
     memcpy(p->cursor, next.n ? next.p : "", next.n);
     p->cursor[next.n] = '\0';
     return ERR_OK;
@@ -67,7 +67,7 @@ static MAY_YIELD enum err one_page(struct api *a, const struct tma_call *c, stru
         goto out;
     }
     if (json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) || !wire_listing(j, p->mem, &page)) {
-        err = tma_wrong(r, "the answer is not a listing");
+        err = api_wrong(r, "the answer is not a listing");
         goto out;
     }
     pages_add(p, &page);
@@ -104,7 +104,7 @@ static MAY_YIELD enum err list_pages(struct api *a, const char *before, const ch
             sent = r->sent;
         bytes += r->bytes_down;
         if (!err && count == PAGES_MAX && p.cursor[0])
-            err = tma_wrong(r, "the listing does not end after 100,000 pages");
+            err = api_wrong(r, "the listing does not end after 100,000 pages");
     } while (!err && p.cursor[0]);
     a->pages = count;
     r->sent = sent;
@@ -140,7 +140,7 @@ static MAY_YIELD enum err one_listing(struct api *a, const struct tma_call *c, s
     *out = (struct drive_listing){0};
     enum err err = tma_call_json(a, c, &j, r);
     if (j && !wire_listing(j, mem, out))
-        err = tma_wrong(r, "the answer is not a listing");
+        err = api_wrong(r, "the answer is not a listing");
     json_free(&j);
     return err;
 }
@@ -183,7 +183,7 @@ enum err tma_info(struct api *a, const char *id, struct arena *mem, struct drive
     struct tma_call c = get(&path);
     enum err err = tma_call_json(a, &c, &j, r);
     if (j && !wire_file(j, mem, &f))
-        err = tma_wrong(r, "the answer is not a file");
+        err = api_wrong(r, "the answer is not a file");
     if (j && !err && out)
         *out = f;
     if (totals) {
@@ -240,7 +240,7 @@ enum err tma_changes(struct api *a, const char *cursor, struct arena *mem, struc
     c.bare = true;
     enum err err = tma_call_json(a, &c, &j, r);
     if (j && !read_changes(j, mem, out))
-        err = tma_wrong(r, "the answer is no page of changes");
+        err = api_wrong(r, "the answer is no page of changes");
     json_free(&j);
     return err;
 }

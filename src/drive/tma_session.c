@@ -43,7 +43,7 @@ static MAY_YIELD enum err post_credentials(struct api *a, const char *path, cons
     enum err err =
         call_plain(a, &(struct tma_call){.method = "POST", .path = &p, .json = &body, .write = name != NULL}, r);
     if (!err && r->outcome == OUT_OK && !a->token)
-        return tma_wrong(r, "signed in, but the answer set no token cookie");
+        return api_wrong(r, "signed in, but the answer set no token cookie");
     return err;
 }
 
@@ -136,11 +136,11 @@ enum err tma_sub_users(struct api *a, struct arena *mem, struct api_users *out, 
     enum err err = tma_call_json(a, &c, &j, r);
     const struct json *list = json_is_array(j) ? j : json_get(j, "subUsers");
     if (j && !json_is_array(list))
-        err = tma_wrong(r, "the answer lists no sub-users");
+        err = api_wrong(r, "the answer lists no sub-users");
     out->items = arena_alloc(mem, (json_count(list) + 1) * sizeof *out->items);
     for (const struct json *it = json_first(list); it && !err; it = json_next(it)) {
         if (!read_user(it, mem, &out->items[out->n++]))
-            err = tma_wrong(r, "the answer lists a sub-user without id or e-mail");
+            err = api_wrong(r, "the answer lists a sub-user without id or e-mail");
     }
     json_free(&j);
     return err;
@@ -172,7 +172,7 @@ enum err tma_storage(struct api *a, struct api_storage *out, struct api_result *
     enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
     *out = (struct api_storage){.used = -1, .total = limit_of(j, "total"), .free = limit_of(j, "free")};
     if (j && !json_i64(json_get(j, "used"), &out->used))
-        err = tma_wrong(r, "the answer tells no storage use");
+        err = api_wrong(r, "the answer tells no storage use");
     json_free(&j);
     return err;
 }

@@ -2,6 +2,7 @@
  * ever whole in memory. */
 #include "base/mem.h"
 #include "drive/path.h"
+#include "drive/ranged.h"
 #include "drive/tma.h"
 #include <stdio.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static MAY_YIELD enum err send_file(struct api *a, const struct tma_call *c, str
     struct drive_file f;
     enum err err = tma_call_json(a, c, &j, r);
     if (j && !wire_file(j, mem, &f))
-        err = tma_wrong(r, "the answer is not a file");
+        err = api_wrong(r, "the answer is not a file");
     else if (j && out)
         *out = f;
     json_free(&j);
@@ -199,12 +200,12 @@ static enum err bulk_read(const struct bulk *b, const struct api_upload *u, size
     const struct json *files = json_get(j, "files"), *failed = json_get(j, "failed");
     size_t place = 0, got = 0;
     if (!json_is_array(files))
-        return tma_wrong(r, "the answer lists no files");
+        return api_wrong(r, "the answer lists no files");
     for (const struct json *it = json_first(files); it; it = json_next(it), place++) {
         size_t i = item_index(b, u, n, it, place);
         struct drive_file f;
         if (i >= n || !wire_file(it, mem, &f))
-            return tma_wrong(r, "the answer lists a file that was not sent");
+            return api_wrong(r, "the answer lists a file that was not sent");
         outs[i] = f;
         got++;
     }
@@ -239,59 +240,21 @@ enum err tma_upload_bulk(struct api *a, const struct api_upload *u, size_t n, st
     return err;
 }
 
-/* Between the connection and the caller's sink: a server that ignores Range sends the whole body. */
-struct download {
-    int (*sink)(void *arg, const char *p, size_t n);
-    void *arg;
-    const struct http_resp *resp;
-    bool ranged;
-    uint64_t at, from, to; /* of the body that comes; to: exclusive, UINT64_MAX: the end */
-};
-
-static int download_sink(void *arg, const char *p, size_t n)
-{
-    struct download *d = arg;
-    if (d->ranged && d->resp->status == 200) {
-        uint64_t begin = d->at;
-        d->at += n;
-        uint64_t first = begin < d->from ? d->from : begin, last = d->at < d->to ? d->at : d->to;
-        if (first >= last)
-            return 0;
-        p += first - begin;
-        n = (size_t)(last - first);
-    }
-    return d->sink ? d->sink(d->arg, p, n) : 0;
-}
-
-static void range_header(char *dst, size_t n, uint64_t offset, uint64_t length)
-{
-    if (length)
-        snprintf(dst, n, "Range: bytes=%llu-%llu", (unsigned long long)offset,
-                 (unsigned long long)(offset + length - 1));
-    else
-        snprintf(dst, n, "Range: bytes=%llu-", (unsigned long long)offset);
-}
-
 enum err tma_download(struct api *a, const char *id, uint64_t offset, uint64_t length,
                       int (*sink)(void *arg, const char *p, size_t n), void *arg, char *version_out, size_t version_n,
                       struct api_result *r)
 {
     struct buf path;
-    struct http_resp resp;
+    struct http_resp resp = {0};
     struct sv etag;
     char range[80];
-    struct download d = {.sink = sink,
-                         .arg = arg,
-                         .resp = &resp,
-                         .ranged = offset || length,
-                         .from = offset,
-                         .to = length ? offset + length : UINT64_MAX};
+    struct ranged d = ranged_of(offset, length, &resp, sink, arg);
     tma_path(&path, "/api/files/", id, "/download");
-    struct tma_call c = {.method = "GET", .path = &path, .sink = download_sink, .sink_arg = &d};
+    struct tma_call c = {.method = "GET", .path = &path, .sink = ranged_sink, .sink_arg = &d};
     /* A sink that stalls nothing: the size is not known here, so the whole transfer gets the time of a large one. */
     c.transfer_bytes = length ? length : UINT64_C(1) << 30;
     if (d.ranged) {
-        range_header(range, sizeof range, offset, length);
+        ranged_header(range, sizeof range, offset, length);
         c.headers[0] = range;
     }
     enum err err = tma_call(a, &c, &resp, r);

@@ -30,7 +30,7 @@ static MAY_YIELD enum err file_answer(struct api *a, const struct tma_call *c, s
     struct drive_file f;
     enum err err = tma_call_json(a, c, &j, r);
     if (j && !wire_file(j, mem, &f))
-        err = tma_wrong(r, "the answer is not a file");
+        err = api_wrong(r, "the answer is not a file");
     else if (j && out)
         *out = f;
     json_free(&j);
@@ -105,7 +105,7 @@ enum err tma_lock(struct api *a, const char *id, unsigned ttl_s, const char *ren
         const char *expires = json_str(json_get(j, "expiresAt"));
         a->locks_seen = true;
         if (!copy_field(j, "lockId", out->id, sizeof out->id))
-            err = tma_wrong(r, "the answer names no lock");
+            err = api_wrong(r, "the answer names no lock");
         copy_field(j, "version", out->version, sizeof out->version);
         if (!expires || !wall_parse(expires, &out->expires))
             out->expires.us = 0;

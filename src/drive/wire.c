@@ -143,7 +143,7 @@ static bool next_month(struct sv *rest, int *out)
 }
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), without strptime, which reads months in the user's language. */
-static bool http_date(struct sv s, struct wall *out)
+bool wire_http_date(struct sv s, struct wall *out)
 {
     struct sv day_name;
     struct tm tm = {0};
@@ -165,7 +165,7 @@ int64_t wire_retry_after_us(struct sv value, struct wall now)
         return -1;
     if (sv_to_i64(value, &s))
         return s < 0 ? -1 : (s > 86400 ? 86400 : s) * US_PER_S;
-    if (!http_date(value, &at))
+    if (!wire_http_date(value, &at))
         return -1;
     return at.us <= now.us ? 0 : at.us - now.us;
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define PORT_NOT_SAID (-1)
+
 static char *part(CURLU *u, CURLUPart which, unsigned flags)
 {
     char *text = NULL;
@@ -36,14 +38,35 @@ static enum err refuse(struct errinfo *ei, const char *text, const char *why)
     return err;
 }
 
+static const struct http_url_scheme web[] = {{"http", 80}, {"https", 443}, {NULL, 0}};
+
+static int port_of(const struct http_url_scheme *schemes, const char *scheme)
+{
+    for (; schemes->name; schemes++)
+        if (scheme && strcmp(schemes->name, scheme) == 0)
+            return schemes->port;
+    return 0;
+}
+
+/* "it needs http:// or https:// in front" */
+static enum err no_scheme(const struct http_url_scheme *schemes, const char *text, struct errinfo *ei)
+{
+    struct buf why = BUF_INIT(300);
+    enum err err = buf_append_str(&why, "it needs ");
+    for (const struct http_url_scheme *s = schemes; s->name && !err; s++)
+        err = buf_appendf(&why, "%s%s://", s == schemes ? "" : s[1].name ? ", " : " or ", s->name);
+    if (!err)
+        err = buf_append_str(&why, " in front");
+    err = refuse(ei, text, buf_cstr(&why));
+    buf_done(&why);
+    return err;
+}
+
 static const char *reason(CURLUcode rc)
 {
     switch (rc) {
     case CURLUE_BAD_PORT_NUMBER:
         return "the port is not a number from 1 to 65535";
-    case CURLUE_BAD_SCHEME:
-    case CURLUE_UNSUPPORTED_SCHEME:
-        return "it needs http:// or https:// in front";
     case CURLUE_NO_HOST:
         return "it names no host";
     default:
@@ -55,9 +78,7 @@ static const char *missing_or_extra(const struct http_url *u, CURLU *parsed)
 {
     char *query = part(parsed, CURLUPART_QUERY, 0), *fragment = part(parsed, CURLUPART_FRAGMENT, 0);
     const char *why = NULL;
-    if (u->scheme == NULL || (strcmp(u->scheme, "http") != 0 && strcmp(u->scheme, "https") != 0))
-        why = "it needs http:// or https:// in front";
-    else if (u->host == NULL || *u->host == '\0')
+    if (u->host == NULL || *u->host == '\0')
         why = "it names no host";
     else if (u->port == 0)
         why = "the port is not a number from 1 to 65535";
@@ -78,21 +99,34 @@ static void fill(struct http_url *out, CURLU *u)
     out->path = part(u, CURLUPART_PATH, 0);
     char *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
     int64_t n = 0;
-    if (sv_to_i64(sv_of(port), &n))
-        out->port = (int)n;
+    out->port = port == NULL ? PORT_NOT_SAID : sv_to_i64(sv_of(port), &n) ? (int)n : 0;
     mem_free(port);
     size_t len = out->path != NULL ? strlen(out->path) : 0;
     while (len > 0 && out->path[len - 1] == '/')
         out->path[--len] = '\0';
 }
 
+/* libcurl knows a scheme's port only when it was built for it. */
+static void settle_port(struct http_url *u, const struct http_url_scheme *schemes)
+{
+    int port = port_of(schemes, u->scheme);
+    if (u->port == PORT_NOT_SAID)
+        u->port = port;
+}
+
 enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *ei)
+{
+    return http_url_parse_of(text, web, out, ei);
+}
+
+enum err http_url_parse_of(const char *text, const struct http_url_scheme *schemes, struct http_url *out,
+                           struct errinfo *ei)
 {
     if (*text == '\0')
         return refuse(ei, text, "it is empty");
     const char *slashes = strstr(text, "://");
     if (slashes == NULL) /* libcurl would take "http:/host" and "http:///host" too */
-        return refuse(ei, text, "it needs http:// or https:// in front");
+        return no_scheme(schemes, text, ei);
     if (slashes[3] == '/')
         return refuse(ei, text, "it names no host");
     if (bare_ipv6(slashes + 3))
@@ -101,14 +135,17 @@ enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *
     CURLUcode rc = curl_url_set(u, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME);
     struct http_url got = {0};
     const char *why = reason(rc);
+    bool foreign = rc == CURLUE_BAD_SCHEME || rc == CURLUE_UNSUPPORTED_SCHEME;
     if (rc == CURLUE_OK) {
         fill(&got, u);
+        foreign = port_of(schemes, got.scheme) == 0;
+        settle_port(&got, schemes);
         why = missing_or_extra(&got, u);
     }
     curl_url_cleanup(u);
-    if (why != NULL) {
+    if (foreign || why != NULL) {
         http_url_done(&got);
-        return refuse(ei, text, why);
+        return foreign ? no_scheme(schemes, text, ei) : refuse(ei, text, why);
     }
     *out = got;
     return ERR_OK;

@@ -13,5 +13,12 @@ struct http_url {
     int port;
 };
 enum err http_url_parse(const char *text, struct http_url *out, struct errinfo *ei) WARN_UNUSED;
+/* The same for other schemes: rows up to the one without a name; port: that of a URL which names none. */
+struct http_url_scheme {
+    const char *name;
+    int port;
+};
+enum err http_url_parse_of(const char *text, const struct http_url_scheme *schemes, struct http_url *out,
+                           struct errinfo *ei) WARN_UNUSED;
 void http_url_done(struct http_url *u);
 #endif

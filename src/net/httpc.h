@@ -51,7 +51,11 @@ struct http_req {
     const char *path;           /* after the base, starting with '/', already percent-encoded, with the query */
     const char *const *headers; /* "Name: value", NULL-terminated, or NULL */
     struct sv body;             /* sent when parts is NULL and n > 0, or for POST/PUT/PATCH */
-    const char *content_type;   /* of body; NULL with a body: application/json */
+    /* When set, the body is pulled instead: body_size bytes, as the content of a struct http_part. */
+    int64_t (*body_read)(void *arg, uint64_t offset, char *dst, size_t cap);
+    void *body_arg;
+    uint64_t body_size;
+    const char *content_type; /* of body; NULL with a body: application/json, or none of a pulled one */
     const struct http_part *parts;
     size_t n_parts;
     int64_t timeout_us; /* of the whole request; 0: 60 s */

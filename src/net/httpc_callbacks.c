@@ -96,10 +96,20 @@ static size_t on_body_wanted(char *dst, size_t size, size_t n, void *arg)
     n *= size;
     if (x->cut)
         return 0;
-    size_t left = x->req->body.n - x->body_sent;
+    uint64_t left = httpc_body_size(x->req) - x->body_sent;
     if (n > left)
-        n = left;
-    memcpy(dst, x->req->body.p + x->body_sent, n);
+        n = (size_t)left;
+    if (x->req->body_read != NULL) {
+        x->pulled = true;
+        int64_t got = n > 0 ? x->req->body_read(x->req->body_arg, x->body_sent, dst, n) : 0;
+        if (got < 0 || (uint64_t)got > n) {
+            x->err = err_set(x->ei, ERR_CANCELLED, "the content to upload could not be read");
+            return CURL_READFUNC_ABORT;
+        }
+        n = (size_t)got;
+    } else {
+        memcpy(dst, x->req->body.p + x->body_sent, n);
+    }
     x->body_sent += n;
     return n;
 }

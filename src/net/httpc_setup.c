@@ -107,9 +107,14 @@ enum err httpc_request_valid(const struct http_req *req, struct errinfo *ei)
     return ERR_OK;
 }
 
+uint64_t httpc_body_size(const struct http_req *req)
+{
+    return req->body_read != NULL ? req->body_size : req->body.n;
+}
+
 bool httpc_has_body(const struct http_req *req)
 {
-    return req->n_parts > 0 || req->body.n > 0;
+    return req->n_parts > 0 || httpc_body_size(req) > 0;
 }
 
 static bool body_expected(const char *method)
@@ -182,10 +187,12 @@ static void set_body(struct request_handle *hd, const struct xfer *x)
 {
     CURL *e = hd->t.easy;
     struct sv body = x->req->body;
-    bool whole = body.n <= INLINE_BODY && !x->expect_100;
+    uint64_t size = httpc_body_size(x->req);
+    bool pulled = x->req->body_read != NULL && size > 0;
+    bool whole = !pulled && size <= INLINE_BODY && !x->expect_100;
     curl_easy_setopt(e, CURLOPT_POST, 1L);
-    curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.n);
-    curl_easy_setopt(e, CURLOPT_POSTFIELDS, !whole ? NULL : body.n > 0 ? body.p : "");
+    curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)size);
+    curl_easy_setopt(e, CURLOPT_POSTFIELDS, !whole ? NULL : size > 0 ? body.p : "");
 }
 
 static void set_method(struct request_handle *hd, struct xfer *x)
@@ -198,7 +205,7 @@ static void set_method(struct request_handle *hd, struct xfer *x)
     if (req->n_parts > 0) {
         set_parts(hd, x);
         plain = "POST";
-    } else if (req->body.n > 0 || body_expected(req->method)) {
+    } else if (httpc_body_size(req) > 0 || body_expected(req->method)) {
         set_body(hd, x);
         plain = "POST";
     } else if (strcmp(req->method, "HEAD") == 0) {

@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/xml.h"
 #include "store/blob_impl.h"
 #include "store/s3xml.h"
 #include <errno.h>
@@ -399,7 +400,7 @@ static void init_once(void)
     static const char *const vars[] = {"http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"};
     for (size_t i = 0; i < ARRAY_LEN(vars); i++)
         unsetenv(vars[i]);
-    s3xml_init();
+    xml_init();
     init_status = S3_initialize("drivesim", S3_INIT_ALL, NULL);
 }
 

@@ -1,32 +1,31 @@
 #include "store/s3xml.h"
 #include "base/mem.h"
-#include <libxml/parser.h>
-#include <libxml/xmlreader.h>
+#include "net/xml.h"
+
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_DEPTH 8
 
-void s3xml_init(void)
-{
-    xmlInitParser();
-}
-
 /* Every S3 answer is records of leaves. leaf: <name>text</name> inside <parent>; record: </name> of an element that
- * held elements. A false return ends the walk with ERR_PARSE. */
+ * has children. False ends the walk with ERR_PARSE. */
 struct walk {
     bool (*leaf)(void *arg, const char *parent, const char *name, struct sv text);
     bool (*record)(void *arg, const char *name);
     void *arg;
 };
 struct cursor {
+    const struct walk *walk;
     char names[MAX_DEPTH][40];
     bool has_children[MAX_DEPTH];
     int depth;
     struct buf text;
 };
 
-static bool element_start(struct cursor *c, const char *name)
+static bool element_start(void *arg, const char *ns, const char *name)
 {
+    struct cursor *c = arg;
+    (void)ns;
     if (c->depth == MAX_DEPTH)
         return false;
     if (c->depth > 0)
@@ -37,9 +36,12 @@ static bool element_start(struct cursor *c, const char *name)
     return true;
 }
 
-static bool element_end(struct cursor *c, const struct walk *w)
+static bool element_end(void *arg, const char *ns, const char *full_name)
 {
+    struct cursor *c = arg;
+    (void)ns, (void)full_name;
     c->depth--;
+    const struct walk *w = c->walk;
     const char *name = c->names[c->depth];
     if (c->has_children[c->depth])
         return w->record(w->arg, name);
@@ -47,48 +49,23 @@ static bool element_end(struct cursor *c, const struct walk *w)
     return w->leaf(w->arg, c->depth > 0 ? c->names[c->depth - 1] : "", name, text);
 }
 
-static bool node(struct cursor *c, const struct walk *w, xmlTextReaderPtr r)
+static bool element_text(void *arg, struct sv text)
 {
-    const char *value;
-    switch (xmlTextReaderNodeType(r)) {
-    case XML_READER_TYPE_ELEMENT:
-        return element_start(c, (const char *)xmlTextReaderConstLocalName(r)) &&
-               (!xmlTextReaderIsEmptyElement(r) || element_end(c, w));
-    case XML_READER_TYPE_END_ELEMENT:
-        return element_end(c, w);
-    case XML_READER_TYPE_TEXT:
-    case XML_READER_TYPE_CDATA:
-    case XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
-        value = (const char *)xmlTextReaderConstValue(r);
-        return value && !buf_append_str(&c->text, value);
-    case XML_READER_TYPE_DOCUMENT_TYPE: /* no S3 answer has one */
-        return false;
-    default:
-        return true;
-    }
+    struct cursor *c = arg;
+    return buf_append(&c->text, text.p, text.n) == ERR_OK;
 }
 
-static void ignore_errors(void *arg, const char *msg, xmlParserSeverities severity, xmlTextReaderLocatorPtr locator)
+static enum err walk(struct sv text, const struct walk *w)
 {
-    (void)arg, (void)msg, (void)severity, (void)locator; /* the caller gets ERR_PARSE; libxml2 would print */
-}
-
-static enum err walk(struct sv xml, const struct walk *w)
-{
-    struct cursor c = {.text = BUF_INIT(64 * 1024)};
-    bool fine = true;
-    int more = -1;
-    if (xml.n > INT32_MAX)
-        return ERR_LIMIT;
-    xmlTextReaderPtr r = xmlReaderForMemory(xml.p ? xml.p : "", (int)xml.n, NULL, NULL, XML_PARSE_NONET);
-    if (!r)
-        return ERR_PARSE;
-    xmlTextReaderSetErrorHandler(r, ignore_errors, NULL);
-    while (fine && (more = xmlTextReaderRead(r)) == 1)
-        fine = node(&c, w, r);
-    xmlFreeTextReader(r);
+    static const struct xml_ops ops = {element_start, element_text, element_end};
+    struct cursor c = {.walk = w, .text = BUF_INIT(64 * 1024)};
+    struct xml *x = xml_new(&ops, &c);
+    enum err err = text.n ? xml_feed(x, text.p, text.n) : ERR_OK;
+    if (!err)
+        err = xml_end(x);
+    xml_free(&x);
     buf_done(&c.text);
-    return fine && more == 0 ? ERR_OK : ERR_PARSE;
+    return err;
 }
 
 static bool is(const char *a, const char *b)

@@ -1,12 +1,9 @@
 #ifndef STORE_S3XML_H
 #define STORE_S3XML_H
-/* What S3 answers in XML, read by libxml2's pull parser: constant stack, no tree, no network, no entities of the
- * document's own. The owner of libxml2's headers. Layer 1, pure. */
+/* What S3 answers in XML. Layer 1, pure. */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
-
-void s3xml_init(void); /* once, before threads start */
 
 struct s3xml_object {
     char *key;

@@ -1,4 +1,5 @@
 /* What is said to an S3 store and read from it: signatures against Amazon's published examples, answers in XML. */
+#include "net/xml.h"
 #include "store/s3sign.h"
 #include "store/s3xml.h"
 #include "unit.h"
@@ -178,6 +179,6 @@ int main(void)
         cmocka_unit_test(inner_errors_of_a_delete_are_counted),
         cmocka_unit_test(errors_tell_code_and_message),
     };
-    s3xml_init();
+    xml_init();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
