@@ -36,6 +36,8 @@ static const struct opt options[] = {
      "for a request's head to be complete (default 15s)"},
     {"body-timeout", 0, "TIME", OPT_DURATION, AT(body_timeout_us), 1e5, 1e300,
      "for the next bytes of a body (default 60s)"},
+    {"db-timeout", 0, "TIME", OPT_DURATION, AT(db_timeout_us), 1e5, 3.6e9,
+     "a database that is silent for so long is given up, and the request answered\n503 (default 8s)"},
     {"lock-min", 0, "TIME", OPT_DURATION, AT(lock_min_us), 1e6, 600e6,
      "shortest time an edit lock may be asked for (default 30s)"},
     {"keepalive", 0, "TIME", OPT_DURATION, AT(keepalive_us), 1e5, 3e7,

@@ -129,7 +129,7 @@ static MAY_YIELD enum job_end run_apply(struct job *j, const char **code)
     const char *params[] = {j->who.account_id, j->who.user_id, j->id};
     struct meta_result res = {0};
     struct errinfo ei;
-    if (meta_write(j->server, j->who.account_id, sql, 3, params, j->mem, &res, &ei) != ERR_OK) {
+    if (meta_write_long(j->server, j->who.account_id, sql, 3, params, j->mem, &res, &ei) != ERR_OK) {
         LOGW("jobs", "%s: %s", j->id, err_message(&ei));
         return JOB_LATER;
     }

@@ -164,13 +164,17 @@ static MAY_YIELD enum err write_undone(struct server *s, const char *sql, int n,
     return err;
 }
 
-enum err meta_write(struct server *s, const char *account_id, const char *sql, int n, const char *const *params,
-                    struct arena *mem, struct meta_result *out, struct errinfo *ei)
+static MAY_YIELD enum err write_change(struct server *s,
+                                       enum err (*run)(struct pg_pool *p, const char *sql, int n,
+                                                       const char *const *params, struct pg_result **out,
+                                                       struct errinfo *ei),
+                                       const char *account_id, const char *sql, int n, const char *const *params,
+                                       struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
     struct pg_result *res = NULL;
     struct meta_slot *slot = meta_slot_take(s, account_id);
     bool undone = s->faults.set && strstr(sql, "drive_upload_commit") && fault_hit(s, FAULT_LOST_UPLOAD);
-    enum err err = undone ? write_undone(s, sql, n, params, &res, ei) : pg_run(s->pg, sql, n, params, &res, ei);
+    enum err err = undone ? write_undone(s, sql, n, params, &res, ei) : run(s->pg, sql, n, params, &res, ei);
     if (!err && !undone)
         publish_rows(s, account_id, res);
     meta_slot_give(s, slot);
@@ -181,6 +185,18 @@ enum err meta_write(struct server *s, const char *account_id, const char *sql, i
     keep_rows(mem, res, out);
     pg_result_free(&res);
     return ERR_OK;
+}
+
+enum err meta_write(struct server *s, const char *account_id, const char *sql, int n, const char *const *params,
+                    struct arena *mem, struct meta_result *out, struct errinfo *ei)
+{
+    return write_change(s, pg_run, account_id, sql, n, params, mem, out, ei);
+}
+
+enum err meta_write_long(struct server *s, const char *account_id, const char *sql, int n, const char *const *params,
+                         struct arena *mem, struct meta_result *out, struct errinfo *ei)
+{
+    return write_change(s, pg_run_long, account_id, sql, n, params, mem, out, ei);
 }
 
 enum err meta_read(struct server *s, const char *sql, int n, const char *const *params, struct arena *mem,

@@ -41,6 +41,10 @@ struct meta_result {
 MAY_YIELD enum err meta_write(struct server *s, const char *account_id, const char *sql, int n,
                               const char *const *params, struct arena *mem, struct meta_result *out,
                               struct errinfo *ei) WARN_UNUSED;
+/* The same for jobs: it may take as long as it takes. */
+MAY_YIELD enum err meta_write_long(struct server *s, const char *account_id, const char *sql, int n,
+                                   const char *const *params, struct arena *mem, struct meta_result *out,
+                                   struct errinfo *ei) WARN_UNUSED;
 /* The same rows from a function that only reads: no slot, nothing to publish. */
 MAY_YIELD enum err meta_read(struct server *s, const char *sql, int n, const char *const *params, struct arena *mem,
                              struct meta_result *out, struct errinfo *ei) WARN_UNUSED;

@@ -55,6 +55,9 @@ static const char *micros(struct arena *mem, struct wall t)
 #define WRITE(sql)                                                                                                     \
     static const char text[] = ROWS sql;                                                                               \
     return meta_write(s, who->account_id, text, p.n, p.v, mem, out, ei)
+#define WRITE_LONG(sql)                                                                                                \
+    static const char text[] = ROWS sql;                                                                               \
+    return meta_write_long(s, who->account_id, text, p.n, p.v, mem, out, ei)
 
 enum err meta_folder_create(struct server *s, const struct meta_who *who, const char *parent, const char *name,
                             struct arena *mem, struct meta_result *out, struct errinfo *ei)
@@ -173,7 +176,7 @@ enum err meta_copy_commit(struct server *s, const struct meta_who *who, const ch
 {
     struct params p = params_who(who, mem);
     p_str(&p, job_id);
-    WRITE("drive_copy_commit($1, $2, $3)");
+    WRITE_LONG("drive_copy_commit($1, $2, $3)");
 }
 
 enum err meta_upload_check(struct server *s, const struct meta_who *who, const char *parent, uint64_t bytes,

@@ -95,6 +95,7 @@ enum err server_start(struct server *s, struct errinfo *ei)
         err = parts[s->parts_started]->start(s, ei);
         s->parts_started += !err;
     }
+    pg_pool_set_limit(s->pg, s->conf->db_timeout_us); /* not before: a schema may take its time */
     if (!err)
         err = listener_new(&s->listener, s, s->conf->listen, (int)s->conf->port, s->max_conns, ei);
     return err;

@@ -35,7 +35,8 @@ struct server_conf { /* from the environment, then the working folder's .env; op
     int64_t request_budget, upload_budget, login_budget, storage_test_budget; /* 0: none */
     int64_t stream_limit;                                                     /* a login; 0: none */
     int64_t token_lifetime_us, idle_timeout_us, head_timeout_us, body_timeout_us, keepalive_us;
-    int64_t lock_min_us; /* shortest lease of an edit lock that may be asked for */
+    int64_t db_timeout_us; /* a database that is silent for so long is given up: 503 */
+    int64_t lock_min_us;   /* shortest lease of an edit lock that may be asked for */
     int64_t bcrypt_cost;
     bool desktop_only, insecure_cookies;
     struct opt_list fault_args; /* --fault, as given */

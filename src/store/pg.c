@@ -31,7 +31,7 @@ void pg_conn_free(struct pg *c)
 
 bool pg_conn_broken(const struct pg *c)
 {
-    return PQstatus(c->conn) != CONNECTION_OK;
+    return c->dead || PQstatus(c->conn) != CONNECTION_OK;
 }
 
 static void on_io(struct io *io, uint32_t events)
@@ -52,12 +52,31 @@ static void on_io(struct io *io, uint32_t events)
     }
 }
 
-MAY_YIELD static void wait_io(struct pg *c, uint32_t events)
+static struct mono limit_from(int64_t limit_us, struct mono now)
 {
+    return limit_us > 0 ? mono_add(now, limit_us) : MONO_NEVER;
+}
+
+/* The connection is of no use any more: what was asked on it may still be answered. */
+static enum err given_up(struct pg *c, struct mono since, struct errinfo *ei)
+{
+    char limit[32];
+    c->dead = true;
+    if (mono_before(c->pool->answered, since)) /* nor did it answer anybody else */
+        c->pool->silent = true;
+    return err_set(ei, ERR_DB_GONE, "database: no answer within %s", str_duration(limit, sizeof limit, c->limit_us));
+}
+
+MAY_YIELD static enum err wait_io(struct pg *c, uint32_t events, struct errinfo *ei)
+{
+    struct mono now = mono_now();
     if (c->io.events != events)
         loop_io_set(&c->io, events);
     c->waiting = true;
-    done_wait(c->pool->loop, &c->ready);
+    if (done_wait_until(c->pool->loop, &c->ready, limit_from(c->limit_us, now)))
+        return ERR_OK;
+    c->waiting = false;
+    return given_up(c, now, ei);
 }
 
 static void on_notice(void *arg, const PGresult *res)
@@ -105,7 +124,9 @@ static enum err connect_start(struct pg *c, struct errinfo *ei)
 /* libpq may change sockets between two polls (several addresses), so each wait registers anew. */
 MAY_YIELD static enum err connect_wait(struct pg *c, struct errinfo *ei)
 {
-    struct mono deadline = mono_add(mono_now(), CONNECT_TIMEOUT_US);
+    int64_t limit_us = c->limit_us > 0 && c->limit_us < CONNECT_TIMEOUT_US ? c->limit_us : CONNECT_TIMEOUT_US;
+    struct mono deadline = mono_add(mono_now(), limit_us);
+    char limit[32];
     PostgresPollingStatusType st = PGRES_POLLING_WRITING;
     while (st != PGRES_POLLING_OK) {
         if (st == PGRES_POLLING_FAILED)
@@ -119,7 +140,8 @@ MAY_YIELD static enum err connect_wait(struct pg *c, struct errinfo *ei)
         c->waiting = false;
         loop_io_remove(&c->io);
         if (!in_time)
-            return err_set(ei, ERR_DB_GONE, "cannot connect to the database: no answer within 15 s");
+            return err_set(ei, ERR_DB_GONE, "cannot connect to the database: no answer within %s",
+                           str_duration(limit, sizeof limit, limit_us));
         st = PQconnectPoll(c->conn);
     }
     c->io = (struct io){.fd = PQsocket(c->conn), .fn = on_io};
@@ -130,6 +152,7 @@ enum err pg_conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei)
 {
     struct pg *c = mem_zalloc(sizeof *c);
     c->pool = p;
+    c->limit_us = p->limit_us;
     enum err err = connect_start(c, ei);
     if (!err)
         err = connect_wait(c, ei);
@@ -194,7 +217,9 @@ MAY_YIELD static enum err flush(struct pg *c, struct errinfo *ei)
         c->left = true;
         if (r == 0)
             return ERR_OK;
-        wait_io(c, EPOLLIN | EPOLLOUT);
+        enum err err = wait_io(c, EPOLLIN | EPOLLOUT, ei);
+        if (err)
+            return err;
         /* The server may be sending too: reading keeps both sides from waiting for each other. */
         if (!PQconsumeInput(c->conn))
             return gone(c, "database", ei);
@@ -205,11 +230,17 @@ MAY_YIELD static enum err flush(struct pg *c, struct errinfo *ei)
 MAY_YIELD static enum err next_result(struct pg *c, PGresult **out, struct errinfo *ei)
 {
     while (PQisBusy(c->conn)) {
-        wait_io(c, EPOLLIN);
+        enum err err = wait_io(c, EPOLLIN, ei);
+        if (err)
+            return err;
         if (!PQconsumeInput(c->conn))
             return gone(c, "database", ei);
     }
     *out = PQgetResult(c->conn);
+    if (*out) {
+        c->pool->answered = mono_now();
+        c->pool->silent = false;
+    }
     return ERR_OK;
 }
 

@@ -2,7 +2,8 @@
 #define STORE_PG_H
 /* PostgreSQL by libpq without blocking: a call suspends the coroutine (or runs the loop). A pool hands out connections
  * first come first served and replaces broken ones. Text results. An answer of the server that is an error is ERR_DB
- * with its SQLSTATE in the errinfo; a connection that could not be made or was lost is ERR_DB_GONE.
+ * with its SQLSTATE in the errinfo; a connection that could not be made or was lost is ERR_DB_GONE, and so is a server
+ * that stays silent for longer than the pool's limit: what it was asked may then be done or not.
  * The owner of libpq-fe.h. Layer 1; one loop's thread. */
 #include "base/buf.h"
 #include "net/coro.h"
@@ -15,6 +16,11 @@ struct pg_result;
  * growing pauses (50 ms to 1 s), so that a caller that tries again at once does not spin. */
 enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max,
                      struct errinfo *ei) WARN_UNUSED;
+/* From now on nobody waits longer than that: for a connection to be free, to be made, for the next bytes of an answer.
+ * Once a whole such time went by without a word from the server on any connection, one caller at a time asks it and the
+ * others fail at once, until it answers. And when it gives no more connections, those that are open have to do, and who
+ * needs one waits for it. 0, as at first: no limit. */
+void pg_pool_set_limit(struct pg_pool *p, int64_t us);
 /* Every connection was given back before. Waits for rollbacks that pg_give started. */
 MAY_YIELD void pg_pool_free(struct pg_pool **p);
 MAY_YIELD enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei) WARN_UNUSED;
@@ -29,6 +35,9 @@ MAY_YIELD enum err pg_query(struct pg *c, const char *sql, int n, const char *co
  * first one was lost before the statement left this machine. */
 MAY_YIELD enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
                           struct errinfo *ei) WARN_UNUSED;
+/* The same without the pool's limit, for what may take its time. */
+MAY_YIELD enum err pg_run_long(struct pg_pool *p, const char *sql, int n, const char *const *params,
+                               struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
 /* Several statements in one text, no parameters, results dropped: schema files, BEGIN/ROLLBACK. Any text will do. */
 MAY_YIELD enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei) WARN_UNUSED;
 /* Row by row in bounded memory (single-row mode); row is valid during the call, its row index is 0. fn must not use c;

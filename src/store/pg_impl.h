@@ -16,6 +16,9 @@ struct pg {
     bool waiting; /* a coroutine waits for ready */
     bool idle;    /* in the pool's list */
     bool left;    /* a byte of the current statement may have reached the server */
+    bool dead;    /* given up: the server was silent for too long */
+    bool alone;   /* the one that asks a silent server */
+    int64_t limit_us;
     struct pg_stmt *stmts;
     unsigned n_stmts, cap_stmts, last_stmt;
     struct pg *next;
@@ -27,7 +30,12 @@ struct pg_pool {
     struct sem slots;
     struct sem refused; /* one connection attempt at a time while the server refuses */
     struct pg *idle;    /* last given first taken: the hottest connection */
-    unsigned open;
+    unsigned open, lent;
+    unsigned parked; /* slots held back, as the server gave no connection for them */
+    struct mono regrow_at;
+    int64_t limit_us;     /* 0: none */
+    struct mono answered; /* when any connection last did */
+    bool silent, trying;
     unsigned rolling_back;
     struct done rolled_back;
     struct mono retry_at;

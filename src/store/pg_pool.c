@@ -4,6 +4,7 @@
 
 #define BACKOFF_FIRST_US (50 * US_PER_MS)
 #define BACKOFF_MAX_US   (1 * US_PER_S)
+#define REGROW_US        (1 * US_PER_S)
 
 void pg_idle_unlink(struct pg *c)
 {
@@ -26,6 +27,11 @@ enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsi
     sem_init_coro(&p->refused, 1);
     *out = p;
     return ERR_OK;
+}
+
+void pg_pool_set_limit(struct pg_pool *p, int64_t us)
+{
+    p->limit_us = us;
 }
 
 void pg_pool_free(struct pg_pool **pp)
@@ -97,19 +103,83 @@ MAY_YIELD static enum err open_patiently(struct pg_pool *p, struct pg **out, str
     return err;
 }
 
-enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+/* While the server refuses and others hold connections, it is not asked again before its time: theirs will do. */
+MAY_YIELD static enum err obtain(struct pg_pool *p, bool limited, struct pg **out, struct errinfo *ei)
 {
-    sem_take(p->loop, &p->slots, 1);
-    struct pg *c = idle_pop(p);
-    if (!c) {
-        enum err err = open_patiently(p, &c, ei);
-        if (err) {
+    *out = idle_pop(p);
+    if (*out)
+        return ERR_OK;
+    if (limited && p->lent > 0 && p->backoff_us > 0 && mono_before(mono_now(), p->retry_at)) {
+        if (ei)
+            *ei = p->last_error;
+        return p->last_error.code;
+    }
+    return open_patiently(p, out, ei);
+}
+
+/* Slots held back are tried again after a while. */
+static void regrow(struct pg_pool *p)
+{
+    unsigned parked = p->parked;
+    if (parked == 0 || mono_before(mono_now(), p->regrow_at))
+        return;
+    p->parked = 0;
+    sem_give(&p->slots, parked);
+}
+
+static void park(struct pg_pool *p)
+{
+    if (p->parked++ == 0)
+        LOGW("pg", "no more connections to the database: %u have to do; %s", p->open, err_message(&p->last_error));
+    p->regrow_at = mono_add(mono_now(), REGROW_US);
+}
+
+/* One caller at a time asks a silent server. */
+static bool may_ask(struct pg_pool *p, bool *alone)
+{
+    if (!p->silent)
+        return true;
+    *alone = !p->trying;
+    p->trying = true;
+    return *alone;
+}
+
+MAY_YIELD static enum err take(struct pg_pool *p, int64_t limit_us, struct pg **out, struct errinfo *ei)
+{
+    struct mono until = limit_us > 0 ? mono_add(mono_now(), limit_us) : MONO_NEVER;
+    for (;;) {
+        bool alone = false;
+        regrow(p);
+        if (!sem_take_until(p->loop, &p->slots, 1, until))
+            return err_set(ei, ERR_DB_GONE, "all %u connections to the database are busy", p->lent);
+        if (limit_us > 0 && !may_ask(p, &alone)) {
+            sem_give(&p->slots, 1);
+            return err_set(ei, ERR_DB_GONE, "the database does not answer");
+        }
+        enum err err = obtain(p, limit_us > 0, out, ei);
+        if (!err) {
+            p->lent++;
+            (*out)->limit_us = limit_us;
+            (*out)->alone = alone;
+            return ERR_OK;
+        }
+        if (alone)
+            p->trying = false;
+        bool more = p->idle || p->lent > 0; /* connections that will do */
+        if (limit_us == 0 || !more || !mono_before(mono_now(), until)) {
             sem_give(&p->slots, 1);
             return err;
         }
+        if (p->idle)
+            sem_give(&p->slots, 1);
+        else
+            park(p);
     }
-    *out = c;
-    return ERR_OK;
+}
+
+enum err pg_take(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+{
+    return take(p, p->limit_us, out, ei);
 }
 
 static void put_back(struct pg *c)
@@ -145,6 +215,9 @@ void pg_give(struct pg **cp)
     *cp = NULL;
     if (!c)
         return;
+    c->pool->lent--;
+    if (c->alone)
+        c->pool->trying = c->alone = false;
     if (pg_conn_broken(c) || pg_conn_state(c) == PG_CONN_IDLE) {
         put_back(c);
     } else if (pg_conn_state(c) == PG_CONN_IN_TRANSACTION) {
@@ -167,18 +240,30 @@ unsigned pg_pool_waiting(const struct pg_pool *p)
     return (unsigned)sem_waiting(&p->slots);
 }
 
-enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
-                struct errinfo *ei)
+MAY_YIELD static enum err run(struct pg_pool *p, int64_t limit_us, const char *sql, int n, const char *const *params,
+                              struct pg_result **out, struct errinfo *ei)
 {
     for (int attempt = 1;; attempt++) {
         struct pg *c = NULL;
-        enum err err = pg_take(p, &c, ei);
+        enum err err = take(p, limit_us, &c, ei);
         if (err)
             return err;
         err = pg_query(c, sql, n, params, out, ei);
-        bool again = err == ERR_DB_GONE && !c->left && attempt == 1;
+        bool again = err == ERR_DB_GONE && !c->left && !c->dead && attempt == 1;
         pg_give(&c);
         if (!again)
             return err;
     }
+}
+
+enum err pg_run(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
+                struct errinfo *ei)
+{
+    return run(p, p->limit_us, sql, n, params, out, ei);
+}
+
+enum err pg_run_long(struct pg_pool *p, const char *sql, int n, const char *const *params, struct pg_result **out,
+                     struct errinfo *ei)
+{
+    return run(p, 0, sql, n, params, out, ei);
 }
