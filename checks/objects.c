@@ -1,6 +1,10 @@
 /* Rows and objects one to one: each file's object is there with the right size, no two files share one, and the bucket
  * holds nothing that no file names. Suspects are looked at once more before they are reported, because the bucket is
- * read after the rows. */
+ * read after the rows.
+ * The rule for objects that no file names: a server may leave one behind when a request is broken off (it is killed
+ * between object and row, or its database is away), and has to sweep it up. So after requests that were broken off it
+ * gets a minute for that, which is waited for, and what is left then is wrong. Without such requests all of them are
+ * wrong at once. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "checks/check.h"
@@ -19,7 +23,8 @@ struct walk {
     char **orphans; /* suspects */
     uint64_t *orphan_sizes;
     size_t n_orphans;
-    uint64_t objects, orphans_beyond;
+    uint64_t objects, orphans_beyond, swept;
+    bool waited; /* for the server's sweeper */
 };
 
 #define SUSPECTS_KEPT 10000
@@ -160,26 +165,31 @@ static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
         return;
     char owner[256];
     name_lost_owner(c, w, w->orphan_sizes[k], owner, sizeof(owner));
-    check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file%s", key, w->orphan_sizes[k],
-                 owner[0] ? owner : ": the server's sweeper should remove it");
+    check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file%s%s", key, w->orphan_sizes[k], owner,
+                 w->waited  ? ": the server has not swept it up within a minute"
+                 : owner[0] ? ""
+                            : ": no request was broken off that may have left it");
 }
 
-/* Whether a call of this command was broken off, by an outage for one: that may leave an object for the sweeper. */
-static bool calls_broken(const struct check_ctx *c)
+/* Whether a request of this command, or of the run that is judged, was broken off. */
+static bool requests_broken(const struct check_ctx *c)
 {
-    static const enum outcome broken[] = {OUT_TIMEOUT, OUT_TRANSPORT, OUT_SERVER, OUT_UNKNOWN};
+    static const enum outcome broken[] = {OUT_TIMEOUT, OUT_TRANSPORT, OUT_SERVER, OUT_UNKNOWN, OUT_OUTAGE};
     uint64_t n = 0;
     for (int op = 0; c->since && op < OP_COUNT; op++)
         for (size_t i = 0; i < ARRAY_LEN(broken); i++)
             n += c->cmd->result->stats.op[op].by_outcome[broken[i]];
+    for (size_t i = 0; !c->since && c->journal && i < c->journal->n; i++)
+        n += journal_maybe(&c->journal->ops[i]) && !journal_acked(&c->journal->ops[i]);
     return n > 0;
 }
 
 /* Gives the server's sweeper its time, as long as objects are there that no file names. */
-static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, const struct walk *w)
+static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, struct walk *w)
 {
     struct mono until = mono_add(mono_now(), SWEEP_US);
     size_t gone = 0;
+    w->waited = true;
     while (gone < w->n_orphans && !*c->cmd->interrupts && mono_before(mono_now(), until)) {
         if (!orphan_stands(c, w->orphans[gone]))
             gone++;
@@ -193,10 +203,12 @@ static void judge_suspects(struct check_ctx *c, struct walk *w)
     for (uint32_t i = 0; i < w->t->n; i++)
         if (!w->t->nodes[i].folder && !w->t->nodes[i].object_seen)
             judge_file(c, w, i);
-    if (w->n_orphans > 0 && calls_broken(c))
+    if (w->n_orphans > 0 && requests_broken(c))
         wait_for_sweeper(c, w);
+    uint64_t wrong = w->r->wrong;
     for (size_t k = 0; k < w->n_orphans; k++)
         judge_orphan(c, w, k);
+    w->swept = w->waited ? w->n_orphans - (w->r->wrong - wrong) : 0;
     if (w->orphans_beyond > 0)
         check_detail(w->r, "%" PRIu64 " more objects belong to no file", w->orphans_beyond);
 }
@@ -229,7 +241,9 @@ static void run(struct check_ctx *c, struct check_result *r)
         check_not_run(r, "the bucket could not be listed: %s", err_message(&ei));
     else {
         judge_suspects(c, &w);
-        check_summary(r, "%" PRIu64 " files, %" PRIu64 " objects, %" PRIu64 " wrong", r->examined, w.objects, r->wrong);
+        check_summary(r, "%" PRIu64 " files, %" PRIu64 " objects, %" PRIu64 " wrong%s", r->examined,
+                      w.objects - w.swept, r->wrong,
+                      w.swept ? "; what broken requests had left was swept up meanwhile" : "");
     }
     for (size_t k = 0; k < w.n_orphans; k++)
         mem_free(w.orphans[k]);

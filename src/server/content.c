@@ -75,6 +75,13 @@ bool content_in_doubt(struct server *s)
     return any;
 }
 
+/* The store may have it all the same, whole or in part: the sweeper looks, and soon. */
+void content_put_failed(struct server *s, const char *key)
+{
+    content_settle(s, key);
+    s->content->left_behind = true;
+}
+
 void content_keep(struct server *s, struct content_object *o)
 {
     content_settle(s, o->key);
@@ -181,7 +188,7 @@ enum err content_putting_end(struct content_putting *p, enum err cause, struct e
     if (tell && e != ERR_OK && ei)
         *ei = p->ei;
     if (e != ERR_OK)
-        content_settle(p->server, p->key);
+        content_put_failed(p->server, p->key);
     return e;
 }
 

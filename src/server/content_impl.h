@@ -57,6 +57,8 @@ MAY_YIELD void content_getting_start(struct content_getting *g, struct server *s
 MAY_YIELD enum err content_getting_read(struct content_getting *g, void *data, size_t n) WARN_UNUSED;
 MAY_YIELD enum err content_getting_end(struct content_getting *g, struct errinfo *ei) WARN_UNUSED;
 
+/* An object whose put failed. */
+void content_put_failed(struct server *s, const char *key);
 /* The connected bucket, or ERR_STORE. */
 enum err content_blob(struct server *s, struct blob **out, struct errinfo *ei) WARN_UNUSED;
 /* A failure of the store as one: whatever kept us from it is ERR_STORE, but ERR_NOTFOUND stays, and ERR_CANCELLED (the

@@ -273,7 +273,7 @@ static enum err put_from_memory(struct content_body *b, struct content_object *o
     size_t n = fault_hit(b->server, FAULT_TRUNCATED_OBJECT) ? b->n - b->n / 4 : b->n;
     e = content_store_err(blob_put(blob, o->key, b->data, n, ei), ei);
     if (e != ERR_OK)
-        content_settle(b->server, o->key);
+        content_put_failed(b->server, o->key);
     return e;
 }
 

@@ -22,6 +22,7 @@ static const struct refusal refusals[] = {
     {"VERSION_CONFLICT", 412, "The file was changed by somebody else"},
     {"STORAGE_LIMIT_EXCEEDED", 413, "Storage limit exceeded"},
     {"CONTENT_MISSING", 500, "The content of a file is not in the store"},
+    {"CONTENT_GIVEN_UP", 503, "The upload took too long and its content was given up. Send it again."},
     {"GIVEN_UP", 503, "The server gave up after several attempts"},
     {"LOCKED", 423, "The file is locked by somebody else"},
 };

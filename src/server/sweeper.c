@@ -11,7 +11,7 @@
 
 #define SWEEP_US       (10 * 60 * US_PER_S)
 #define SOON_US        (15 * US_PER_S)      /* something failed, or no bucket is connected yet */
-#define AGE_ALONE_US   (10 * US_PER_S)      /* for a call that a dead process left running in Postgres */
+#define AGE_ALONE_US   (10 * US_PER_S)      /* a call that a dead process left behind may still name it */
 #define AGE_SHARED_US  (60 * 60 * US_PER_S) /* for the longest upload of another server */
 #define BATCH          500
 #define SUSPECTS_MAX   20000 /* a sweep; the rest waits for the next */
@@ -150,6 +150,38 @@ static MAY_YIELD enum err store_time(struct sweep *w, struct blob *blob, struct 
     return e;
 }
 
+/* Of one account's suspects gives up those that no row names, and deletes them. */
+static MAY_YIELD enum err delete_for_good(struct sweep *w, struct suspect *list, size_t n, struct errinfo *ei)
+{
+    static const char sql[] = "SELECT drive_give_up_objects($1, $2)";
+    struct buf array = BUF_INIT(4 << 20);
+    struct pg_result *res = NULL;
+    char account[DRIVE_ID_MAX + 1];
+    snprintf(account, sizeof(account), "%.*s", (int)strcspn(list[0].key, "/"), list[0].key);
+    enum err e = keys_array(list, n, &array);
+    const char *params[] = {account, buf_cstr(&array)};
+    if (e == ERR_OK)
+        e = pg_run(w->server->pg, sql, 2, params, &res, ei);
+    if (e == ERR_OK && pg_rows(res) > 0) {
+        size_t n_dead = (size_t)pg_rows(res);
+        const char **keys = mem_alloc(n_dead * sizeof(*keys));
+        for (size_t i = 0; i < n_dead; i++)
+            keys[i] = pg_str(res, (int)i, 0);
+        LOGI("sweeper", "deleted, since no file names them: %s, the first %s", COUNTED(n_dead, "object"), keys[0]);
+        content_delete(w->server, keys, n_dead);
+        mem_free(keys);
+    }
+    pg_result_free(&res);
+    buf_done(&array);
+    return e;
+}
+
+static bool same_account(const struct suspect *a, const struct suspect *b)
+{
+    size_t n = strcspn(a->key, "/");
+    return strncmp(a->key, b->key, n + 1) == 0;
+}
+
 /* Deletes the suspects that were there before `horizon`; *wait_us gets no longer than until the next one is that old.
  */
 static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, int64_t *wait_us, struct errinfo *ei)
@@ -162,16 +194,13 @@ static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, int64
         else if (left + US_PER_S < *wait_us)
             *wait_us = left + US_PER_S;
     }
-    enum err e = n > 0 ? keep_unnamed(w->server, w->suspects, &n, ei) : ERR_OK;
-    if (e != ERR_OK || n == 0)
-        return e;
-    const char **keys = mem_alloc(n * sizeof(*keys));
-    for (size_t i = 0; i < n; i++)
-        keys[i] = w->suspects[i].key;
-    LOGI("sweeper", "deleted, since no file names them: %s, the first %s", COUNTED(n, "object"), keys[0]);
-    content_delete(w->server, keys, n);
-    mem_free(keys);
-    return ERR_OK;
+    enum err e = ERR_OK;
+    for (size_t from = 0, to; e == ERR_OK && from < n; from = to) { /* they come account by account */
+        for (to = from + 1; to < n && to - from < BATCH && same_account(&w->suspects[from], &w->suspects[to]);)
+            to++;
+        e = delete_for_good(w, w->suspects + from, to - from, ei);
+    }
+    return e;
 }
 
 /* *wait_us: how long until the next sweep; made shorter when something must wait that long and no longer. */

@@ -20,6 +20,7 @@
 --   drive_reserve(account, bytes, purpose, ttl_s) · drive_release(reservation)
 --   drive_lock(account, actor, session, holder_name, file, lock_id, ttl_s) · drive_unlock(account, session, file, lock_id)
 --   drive_touch(ids[], at_us[]) · drive_audit_downloads(users[], accounts[], files[], at_us[])     batched, never wait for a write
+--   drive_give_up_objects(account, paths[]) -> those that no row names, and none will
 --   drive_housekeeping(changes_kept) · reconcile_folder_aggregates(user_id)
 -- Reading only, before a body is taken:
 --   drive_upload_check(account, parent, bytes) · drive_replace_check(account, session, file, if_match[], bytes, lock_id)

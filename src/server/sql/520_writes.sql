@@ -74,6 +74,7 @@ DECLARE
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    IF EXISTS (SELECT FROM dead_objects WHERE path = ANY (p_paths)) THEN RETURN NEXT drive_refusal('CONTENT_GIVEN_UP'); RETURN; END IF;
     v_now := clock_timestamp();
     v_seq := u.change_seq;
     FOR i IN 1 .. cardinality(p_names) LOOP
@@ -144,6 +145,7 @@ DECLARE u users; f files; r drive_change; v_over jsonb; v_old_path text; v_grown
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    IF EXISTS (SELECT FROM dead_objects WHERE path = p_path) THEN RETURN NEXT drive_refusal('CONTENT_GIVEN_UP'); RETURN; END IF;
     -- The file's row is locked before its lock is read: a lock can't be given out in between.
     SELECT * INTO f FROM files WHERE id = p_file FOR NO KEY UPDATE;
     IF f.user_id <> p_account THEN f := NULL; END IF;

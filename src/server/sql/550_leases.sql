@@ -121,6 +121,18 @@ BEGIN
     FROM unnest(p_users, p_accounts, p_files, p_at_us) AS d (u, a, f, t);
 END $$;
 
+-- Of these objects those that no row names; from now on none will (dead_objects). The owner's row keeps commits away
+-- meanwhile.
+CREATE FUNCTION drive_give_up_objects(p_account text, p_paths text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM drive_account(p_account);
+    RETURN QUERY
+    INSERT INTO dead_objects AS d (path)
+    SELECT p FROM unnest(p_paths) AS p
+    WHERE NOT EXISTS (SELECT FROM files f WHERE f.path = p) AND NOT EXISTS (SELECT FROM copy_items i WHERE i.path = p)
+    ON CONFLICT (path) DO UPDATE SET at = now() RETURNING d.path;
+END $$;
+
 -- Ends what has lapsed and forgets old changes but for the last p_changes_kept of an account. Returns reservations ended.
 CREATE FUNCTION drive_housekeeping(p_changes_kept bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE v_id text; v_n integer := 0;
@@ -129,6 +141,7 @@ BEGIN
         IF drive_release(v_id) THEN v_n := v_n + 1; END IF;
     END LOOP;
     DELETE FROM locks WHERE expires_at < now() - interval '1 minute';
+    DELETE FROM dead_objects WHERE at < now() - interval '1 day';
     DELETE FROM changes c USING users u WHERE u.id = c.account_id AND c.seq <= u.change_seq - p_changes_kept;
     RETURN v_n;
 END $$;
