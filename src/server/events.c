@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "net/coro.h"
 #include "server/hub.h"
+#include "server/storage.h"
 #include "store/kv.h"
 #include <stdio.h>
 #include <string.h>
@@ -344,6 +345,8 @@ static void on_control(struct server *s, struct sv text)
     snprintf(id, sizeof id, SV_FMT, SV_ARG(text));
     if (strcmp(what, "resync") == 0)
         resync_here(s, id);
+    else if (strcmp(what, "storage") == 0)
+        storage_look(s);
     else
         session_on_control(s, what, id);
 }
@@ -381,6 +384,7 @@ static void on_up(void *arg, bool up)
         LOGW("events", "the subscription on Redis is back: all streams are told to list again");
         h->was_down = false;
         resync_here(s, NULL);
+        storage_look(s);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "server/route.h"
 #include "server/server.h"
 #include "server/session.h"
+#include "server/storage.h"
 #include "store/pg.h"
 #include <string.h>
 
@@ -123,7 +124,15 @@ static MAY_YIELD bool gate_permission(struct gate *g)
 
 static MAY_YIELD bool gate_store(struct gate *g)
 {
-    if (!(g->r->route->flags & ROUTE_NEEDS_STORE) || g->r->server->blob)
+    struct server *s = g->r->server;
+    struct errinfo ei;
+    if (!(g->r->route->flags & ROUTE_NEEDS_STORE) || s->blob)
+        return true;
+    if (storage_refresh(s, &ei) != ERR_OK) { /* another process may have connected one */
+        reply_error(g->r, &ei);
+        return false;
+    }
+    if (s->blob)
         return true;
     reply_message(g->r, 503, "STORAGE_NOT_CONFIGURED",
                   "No bucket is connected yet. The administrator connects one by PUT /api/user/storage-config.");

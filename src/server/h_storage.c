@@ -73,7 +73,11 @@ static MAY_YIELD void reply_settings(struct request *r)
 
 static MAY_YIELD void handle_get(struct request *r)
 {
-    reply_settings(r);
+    struct errinfo ei;
+    if (storage_refresh(r->server, &ei) == ERR_OK)
+        reply_settings(r);
+    else
+        reply_error(r, &ei);
 }
 
 static MAY_YIELD void handle_test(struct request *r)

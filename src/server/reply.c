@@ -4,6 +4,7 @@
 #include "server/conn.h"
 #include "server/route.h"
 #include "server/server.h"
+#include "server/storage.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -236,8 +237,16 @@ void reply_error(struct request *r, const struct errinfo *ei)
         if (ei->code != away[i].err)
             continue;
         LOGW("http", "%s " SV_FMT ": %s", r->method, SV_ARG(r->path), err_message(ei));
+        if (ei->code == ERR_STORE)
+            storage_look(r->server);
         reply_header(r, "Retry-After", "1");
         reply_message(r, 503, away[i].code, "%s", away[i].sentence);
+        return;
+    }
+    if (strncmp(ei->sqlstate, "53", 2) == 0) { /* its disk, its memory: nothing was done */
+        LOGE("http", "%s " SV_FMT ": %s", r->method, SV_ARG(r->path), err_message(ei));
+        reply_header(r, "Retry-After", "5");
+        reply_message(r, 503, "DATABASE_FULL", "The database has run out of something. Try again later.");
         return;
     }
     /* Whatever part of a request a text came from, Postgres is the one judge of it that none slips past. */

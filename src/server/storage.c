@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "net/work.h"
 #include "server/content_impl.h"
+#include "server/events.h"
 #include "server/seal.h"
 #include "store/blob.h"
 #include "store/pg.h"
@@ -15,6 +16,7 @@
 
 #define ACCESS_PURPOSE "bucket access key"
 #define SECRET_PURPOSE "bucket secret key"
+#define LOOK_US        US_PER_S
 
 /* A connection that was replaced: calls may still run on it, so it lives until the server ends. There are as many as
  * the administrator made changes. */
@@ -29,6 +31,8 @@ struct storage {
     bool connected;
     int64_t version;
     struct retired *retired;
+    struct group looking; /* the coroutine of storage_look */
+    struct mono looked;
 };
 
 const struct storage_settings *storage_current(const struct server *s, int64_t *version)
@@ -223,9 +227,10 @@ enum err storage_save(struct server *s, const struct storage_settings *want, int
     bool same = true;
     int64_t saved = -1;
     *out = STORAGE_STALE;
-    if (version != s->storage->version)
-        return ERR_OK;
-    enum err e = make_blob(s, want, &blob, ei);
+    enum err e = storage_refresh(s, ei);
+    if (e != ERR_OK || version != s->storage->version)
+        return e;
+    e = make_blob(s, want, &blob, ei);
     if (e != ERR_OK)
         return e;
     e = content_store_err(blob_probe(blob, ei), ei);
@@ -243,24 +248,47 @@ enum err storage_save(struct server *s, const struct storage_settings *want, int
     }
     *out = STORAGE_SAVED;
     connect_bucket(s, blob, want, saved);
+    events_control(s, "storage", "saved");
     return ERR_OK;
+}
+
+/* ---- what other processes save ---- */
+
+enum err storage_refresh(struct server *s, struct errinfo *ei)
+{
+    struct pg_result *r = NULL;
+    enum err e = pg_run(s->pg, "SELECT storage_version, storage_config::text FROM app_settings", 0, NULL, &r, ei);
+    if (e == ERR_OK && pg_rows(r) == 1 && pg_i64(r, 0, 0) > s->storage->version && !pg_is_null(r, 0, 1))
+        e = reconnect(s, pg_str(r, 0, 1), pg_i64(r, 0, 0), ei);
+    pg_result_free(&r);
+    return e;
+}
+
+static void look_in_coroutine(void *arg)
+{
+    struct server *s = arg;
+    struct errinfo ei;
+    if (storage_refresh(s, &ei) != ERR_OK)
+        LOGW("storage", "the bucket's settings cannot be read: %s", err_message(&ei));
+}
+
+void storage_look(struct server *s)
+{
+    struct storage *st = s->storage;
+    struct mono now = mono_now();
+    if (!st || s->stopping || st->looking.running > 0 || (st->looked.us && mono_diff(now, st->looked) < LOOK_US))
+        return;
+    st->looked = now;
+    group_spawn(s->loop, &st->looking, look_in_coroutine, s);
 }
 
 /* ---- the part ---- */
 
 static enum err storage_start(struct server *s, struct errinfo *ei)
 {
-    struct pg_result *r = NULL;
     s->storage = mem_zalloc(sizeof(*s->storage));
     s->storage->work = work_new(s->loop, s->store_threads);
-    enum err e = pg_run(s->pg, "SELECT storage_version, storage_config::text FROM app_settings", 0, NULL, &r, ei);
-    if (e == ERR_OK && pg_rows(r) == 1) {
-        s->storage->version = pg_i64(r, 0, 0);
-        if (!pg_is_null(r, 0, 1))
-            e = reconnect(s, pg_str(r, 0, 1), s->storage->version, ei);
-    }
-    pg_result_free(&r);
-    return e;
+    return storage_refresh(s, ei);
 }
 
 static void storage_stop(struct server *s)
@@ -268,6 +296,7 @@ static void storage_stop(struct server *s)
     struct storage *st = s->storage;
     if (!st)
         return;
+    group_wait(s->loop, &st->looking);
     work_free(&st->work);
     if (s->blob)
         blob_free(&s->blob);

@@ -18,6 +18,12 @@ const struct storage_settings *storage_current(const struct server *s, int64_t *
  * failed and the store's reason. */
 MAY_YIELD enum err storage_test(struct server *s, const struct storage_settings *want, struct errinfo *ei) WARN_UNUSED;
 
+/* Another process may have connected another bucket meanwhile: reads what is saved and follows. */
+MAY_YIELD enum err storage_refresh(struct server *s, struct errinfo *ei) WARN_UNUSED;
+/* The same in the background, once a second at most: after a word from another process, or a failure that it may be the
+ * reason of. */
+void storage_look(struct server *s);
+
 enum storage_outcome { STORAGE_SAVED, STORAGE_STALE, STORAGE_NOT_THE_SAME };
 /* Tests, saves and connects. *out tells STALE when the saved version is not the one given, NOT_THE_SAME when files are
  * stored already and the other bucket does not hold them; then nothing has changed. */
