@@ -1,6 +1,6 @@
 /* `sim stack`: the throwaway Postgres, Redis, S3 store and reference server of a folder. */
 #include "drive/cmd.h"
-#include "drive/stack.h"
+#include "drive/stack_part.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -8,12 +8,12 @@ struct stack_options {
     const char *action, *part;
     const char *dir, *server_args, *account;
     bool no_server, docker, native;
-    int64_t lines;
+    int64_t lines, hold_us;
 };
 
 static const struct opt_pos positions[] = {
     {"action", OPT_STR, offsetof(struct stack_options, action), 0, 0, false,
-     "up, down, status, logs, fetch (only installs); of one part: start, stop,\nkill, restart, pause, resume"},
+     "up, down, status, logs, fetch (only installs); of one part: start, stop,\nkill, restart, pause, resume, fill"},
     {"part", OPT_STR, offsetof(struct stack_options, part), 0, 0, true, "postgres, redis, store or server"},
     {0},
 };
@@ -30,11 +30,13 @@ static const struct opt options[] = {
     {"native", 0, NULL, OPT_FLAG, offsetof(struct stack_options, native), 0, 0,
      "up: processes, even where a Docker engine answers"},
     {"docker", 0, NULL, OPT_FLAG, offsetof(struct stack_options, docker), 0, 0, "up: containers or nothing"},
+    {"for", 0, "TIME", OPT_DURATION, offsetof(struct stack_options, hold_us), 1e5, 3.6e9,
+     "fill: how long the store's disk is full, or every connection of postgres taken\n(default 10 s)"},
     {"lines", 'n', "N", OPT_INT, offsetof(struct stack_options, lines), 0, 1e9,
      "logs: the last N lines of each part (default 50, 0: all)"},
     {0},
 };
-static const struct stack_options defaults = {.lines = 50};
+static const struct stack_options defaults = {.lines = 50, .hold_us = 10 * US_PER_S};
 
 struct request {
     struct stack *stack;
@@ -93,6 +95,11 @@ MAY_YIELD static enum err resume(struct request *r, struct errinfo *ei)
     return stack_part_pause(r->stack, r->opt->part, false, ei);
 }
 
+MAY_YIELD static enum err fill(struct request *r, struct errinfo *ei)
+{
+    return stack_part_fill(r->stack, r->opt->part, r->opt->hold_us, ei);
+}
+
 MAY_YIELD static enum err restart(struct request *r, struct errinfo *ei)
 {
     enum err err = stack_part_stop(r->stack, r->opt->part, ei);
@@ -106,12 +113,19 @@ static const struct action {
     bool change; /* takes the stack's lock */
     MAY_YIELD enum err (*run)(struct request *r, struct errinfo *ei);
 } actions[] = {
-    {"up", PART_NONE, true, up},           {"down", PART_NONE, true, down},
-    {"fetch", PART_NONE, true, fetch},     {"status", PART_NONE, false, status},
-    {"logs", PART_MAY, false, logs},       {"start", PART_MUST, true, start},
-    {"stop", PART_MUST, true, stop},       {"kill", PART_MUST, true, kill_part},
-    {"restart", PART_MUST, true, restart}, {"pause", PART_MUST, true, pause_part},
-    {"resume", PART_MUST, true, resume},   {0},
+    {"up", PART_NONE, true, up},
+    {"down", PART_NONE, true, down},
+    {"fetch", PART_NONE, true, fetch},
+    {"status", PART_NONE, false, status},
+    {"logs", PART_MAY, false, logs},
+    {"start", PART_MUST, true, start},
+    {"stop", PART_MUST, true, stop},
+    {"kill", PART_MUST, true, kill_part},
+    {"restart", PART_MUST, true, restart},
+    {"pause", PART_MUST, true, pause_part},
+    {"resume", PART_MUST, true, resume},
+    {"fill", PART_MUST, false, fill}, /* holds no lock: it takes long */
+    {0},
 };
 
 static enum err find_action(const struct stack_options *o, const struct action **out, struct errinfo *ei)
@@ -128,7 +142,7 @@ static enum err find_action(const struct stack_options *o, const struct action *
     }
     return err_set(ei, ERR_USAGE,
                    "stack: unknown action '%s': up, down, status, logs, fetch, start, stop, kill, "
-                   "restart, pause or resume",
+                   "restart, pause, resume or fill",
                    o->action);
 }
 
@@ -168,11 +182,12 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 const struct command cmd_stack = {
     .name = "stack",
     .summary = "start and stop a throwaway Postgres, Redis, S3 store and reference server",
-    .usage = "sim stack up|down|status|logs [PART]|fetch | start|stop|kill|restart|pause|resume PART",
+    .usage = "sim stack up|down|status|logs [PART]|fetch | start|stop|kill|restart|pause|resume|fill PART",
     .examples = "eval \"$(sim stack up)\"\n"
                 "sim stack status\n"
                 "sim stack logs server --lines 200\n"
                 "sim stack kill server && sim stack start server\n"
+                "sim stack fill store --for 30s\n"
                 "sim stack down",
     .pos = positions,
     .opts = options,

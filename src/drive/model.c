@@ -60,7 +60,7 @@ const char *outcome_key(enum outcome o)
 
 bool outcome_is_failure(enum outcome o)
 {
-    return o != OUT_OK && o != OUT_CONFLICT && o != OUT_THROTTLED;
+    return o != OUT_OK && o != OUT_CONFLICT && o != OUT_THROTTLED && o != OUT_OUTAGE;
 }
 
 enum outcome outcome_of_status(int status)

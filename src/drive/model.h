@@ -53,7 +53,8 @@ const char *drive_op_text(enum drive_op op);
 double drive_op_weight(enum drive_op op);
 bool drive_op_parse(const char *key, enum drive_op *out);
 
-/* How a request ended. UNKNOWN: sent, no answer; settled later by reading. */
+/* How a request ended. UNKNOWN: sent, no answer; settled later by reading. OUTAGE: it failed as it had to, in an outage
+ * that was ordered; of counters only, the ledger has how it really ended. */
 /* clang-format off */
 #define DRIVE_OUTCOMES(X) \
     X(OK, "ok") \
@@ -66,7 +67,8 @@ bool drive_op_parse(const char *key, enum drive_op *out);
     X(CLIENT, "client_error") \
     X(WRONG, "wrong_content") \
     X(UNKNOWN, "unknown") \
-    X(UNFINISHED, "unfinished")
+    X(UNFINISHED, "unfinished") \
+    X(OUTAGE, "during_outage")
 /* clang-format on */
 enum outcome {
 #define X(sym, key) OUT_##sym,
@@ -75,7 +77,7 @@ enum outcome {
         OUT_COUNT
 };
 const char *outcome_key(enum outcome o);
-/* Conflicts and throttling are the server working as designed; the rest but OK counts as failed. */
+/* Conflicts and throttling are the server working as designed, an outage was ordered; the rest but OK is failed. */
 bool outcome_is_failure(enum outcome o);
 /* From an HTTP status: 2xx/304 OK; 409 412 423 CONFLICT; 403 413 507 REFUSED; 429 THROTTLED; 408 TIMEOUT; 5xx SERVER;
  * else CLIENT. */

@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "drive/account.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,10 +4,10 @@
  * one that merely got a dead one's number is never taken for it. Waiting is for the kernel's word (pidfd), never a
  * guess. Layer 2; one loop's thread. */
 #include "base/buf.h"
-#include "drive/account.h"
 #include "net/coro.h"
 #include <sys/types.h>
 
+struct account; /* of this machine: account.h */
 struct proc {
     pid_t pid;      /* 0: none */
     uint64_t start; /* field 22 of /proc/PID/stat: clock ticks since boot */

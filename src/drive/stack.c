@@ -15,8 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KILL_WAIT_US (10 * US_PER_S)
-
 /* ---- opening ---- */
 
 static enum err find_dir(struct stack *s, struct errinfo *ei)
@@ -114,6 +112,18 @@ static enum err need_stack(const struct stack *s, struct errinfo *ei)
     return stack_exists(s) ? ERR_OK : err_set(ei, ERR_ENV, "no stack in %s: start one with `sim stack up`", s->dir);
 }
 
+enum err stack_find_part(struct stack *s, const char *name, struct part **out, struct errinfo *ei)
+{
+    enum err err = need_stack(s, ei);
+    for (int i = 0; i < PART_COUNT && !err; i++) {
+        if (strcmp(s->parts[i].ops->name, name) == 0) {
+            *out = &s->parts[i];
+            return ERR_OK;
+        }
+    }
+    return err ? err : err_set(ei, ERR_USAGE, "no part is called '%s': postgres, redis, store or server", name);
+}
+
 /* ---- all parts ---- */
 
 static enum err make_logs(const struct stack *s, struct errinfo *ei)
@@ -183,71 +193,6 @@ void stack_cancel(struct stack *s)
     s->cancelled = true;
     for (size_t i = 0; i < ARRAY_LEN(s->tools); i++)
         proc_kill_session(&s->tools[i]);
-}
-
-/* ---- one part ---- */
-
-static enum err find_part(struct stack *s, const char *name, struct part **out, struct errinfo *ei)
-{
-    enum err err = need_stack(s, ei);
-    for (int i = 0; i < PART_COUNT && !err; i++) {
-        if (strcmp(s->parts[i].ops->name, name) == 0) {
-            *out = &s->parts[i];
-            return ERR_OK;
-        }
-    }
-    return err ? err : err_set(ei, ERR_USAGE, "no part is called '%s': postgres, redis, store or server", name);
-}
-
-MAY_YIELD static enum err end_part(struct stack *s, const char *name, const char *verb, int signo, struct errinfo *ei)
-{
-    struct part *p = NULL;
-    enum err err = find_part(s, name, &p, ei);
-    if (err)
-        return err;
-    if (s->kind == KIND_DOCKER)
-        return stack_docker_part(s, verb, p, ei);
-    err = part_end(p, signo ? signo : p->ops->stop_signal, signo ? KILL_WAIT_US : p->ops->stop_grace_s * US_PER_S, ei);
-    return err ? err : stack_state_save(s, ei);
-}
-
-enum err stack_part_kill(struct stack *s, const char *part, struct errinfo *ei)
-{
-    return end_part(s, part, "kill", SIGKILL, ei);
-}
-
-enum err stack_part_stop(struct stack *s, const char *part, struct errinfo *ei)
-{
-    return end_part(s, part, "stop", 0, ei);
-}
-
-enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct errinfo *ei)
-{
-    struct part *p = NULL;
-    enum err err = find_part(s, part, &p, ei);
-    if (err)
-        return err;
-    if (s->kind == KIND_DOCKER)
-        return stack_docker_part(s, pause ? "pause" : "unpause", p, ei);
-    return part_alive(p) ? part_signal(p, pause ? SIGSTOP : SIGCONT, ei)
-                         : err_set(ei, ERR_ENV, "%s is down", p->ops->name);
-}
-
-enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei)
-{
-    struct part *p = NULL;
-    enum err err = find_part(s, part, &p, ei);
-    if (err)
-        return err;
-    p->wanted = true;
-    if (s->kind == KIND_DOCKER)
-        return stack_docker_part(s, "start", p, ei);
-    if (part_alive(p))
-        return ERR_OK;
-    err = stack_part_bring_up(p, ei);
-    if (err && err != ERR_INTERRUPTED)
-        stack_show_log(p);
-    return err;
 }
 
 /* ---- looking ---- */
@@ -330,7 +275,7 @@ void stack_tail(FILE *out, const char *path, int64_t lines)
 enum err stack_print_logs(struct stack *s, const char *part, int64_t lines, FILE *out, struct errinfo *ei)
 {
     struct part *only = NULL;
-    enum err err = part ? find_part(s, part, &only, ei) : need_stack(s, ei);
+    enum err err = part ? stack_find_part(s, part, &only, ei) : need_stack(s, ei);
     if (err)
         return err;
     if (s->kind == KIND_DOCKER) {

@@ -34,19 +34,15 @@ MAY_YIELD enum err stack_up(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_fetch(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 /* Ends every process or container of the stack and removes its files, whatever state they are in. */
 MAY_YIELD enum err stack_down(struct stack *s, struct errinfo *ei) WARN_UNUSED;
-/* One part by name: postgres redis store server. kill: without warning, as a crash; stop: in order. Both return when it
- * is gone. start: with its old port and data, returns when it answers. ERR_USAGE for another name. */
-MAY_YIELD enum err stack_part_kill(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD enum err stack_part_stop(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
-/* Stops all its processes where they stand, as a hung machine does, or lets them go on. */
-MAY_YIELD enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct errinfo *ei) WARN_UNUSED;
-/* From a signal: ends a running stack_up or start early, with ERR_INTERRUPTED. */
+/* From a signal: ends a running stack_up, start or fill early, with ERR_INTERRUPTED. */
 void stack_cancel(struct stack *s);
 
 /* The process of the folder's reference server, where url is that server and it runs natively. False: there is none. */
 struct proc;
 bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out);
+/* Whether url is the reference server of this folder's stack; *native: its parts are processes, not containers. ERR_ENV
+ * with a sentence when it is not. */
+enum err stack_owns(struct loop *l, struct httpc *h, const char *url, bool *native, struct errinfo *ei) WARN_UNUSED;
 
 /* What stack_up needs of this machine and whether it is there, for `sim doctor`. */
 struct stack_need {

@@ -3,6 +3,7 @@
 /* What the files stack*.c share. A part of the native stack is a row of stack_parts (one file each); stack_native.c
  * runs it: prepare, choose a port, start, await its answer, set up. */
 #include "base/arena.h"
+#include "drive/account.h"
 #include "drive/proc.h"
 #include "drive/stack.h"
 #include "store/blob.h"
@@ -88,6 +89,8 @@ const char *stack_redis_url(const struct stack *s, struct arena *mem);
 const char *stack_s3_endpoint(const struct stack *s, struct arena *mem);
 struct blob_conf stack_blob_conf(const struct stack *s, struct arena *mem); /* borrows from both */
 const char *stack_server_url(const struct stack *s, struct arena *mem);
+/* stack.c */
+enum err stack_find_part(struct stack *s, const char *name, struct part **out, struct errinfo *ei) WARN_UNUSED;
 /* stack_native.c */
 MAY_YIELD enum err stack_native_up(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_native_down(struct stack *s, struct errinfo *ei) WARN_UNUSED;
@@ -104,6 +107,8 @@ const char *part_program(const struct part *p, struct arena *mem);
 MAY_YIELD enum err part_tool(struct part *p, const char *const *argv, const char *cwd, const struct account *as,
                              int64_t limit_us, struct errinfo *ei) WARN_UNUSED;
 enum err part_signal(const struct part *p, int signo, struct errinfo *ei) WARN_UNUSED; /* to all its processes */
+/* Keeps all its processes from making any file longer than that; UINT64_MAX: as long as the system lets them. */
+enum err part_limit_files(const struct part *p, uint64_t most, struct errinfo *ei) WARN_UNUSED;
 void stack_say(struct stack *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void stack_show_log(const struct part *p); /* its last lines, on progress */
 /* Appends the last lines of a file, escaped. */

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,16 +159,43 @@ enum err part_end(struct part *p, int signo, int64_t grace_us, struct errinfo *e
     return err;
 }
 
-enum err part_signal(const struct part *p, int signo, struct errinfo *ei)
+/* Does something to each of its processes; one that has ended meanwhile is fine. */
+static enum err each_process(const struct part *p, int (*fn)(pid_t pid, const void *arg), const void *arg,
+                             const char *what, struct errinfo *ei)
 {
     enum err err = ERR_OK;
     struct proc *found = mem_alloc(MAX_FOUND * sizeof *found);
     size_t n = part_processes(p, found, MAX_FOUND);
     for (size_t i = 0; i < n && !err; i++)
-        if (kill(found[i].pid, signo) < 0 && errno != ESRCH)
-            err = err_sys(ei, ERR_ENV, "cannot signal process %d", (int)found[i].pid);
+        if (fn(found[i].pid, arg) < 0 && errno != ESRCH)
+            err = err_sys(ei, ERR_ENV, "cannot %s process %d", what, (int)found[i].pid);
     mem_free(found);
     return err;
+}
+
+static int signal_one(pid_t pid, const void *arg)
+{
+    return kill(pid, *(const int *)arg);
+}
+
+enum err part_signal(const struct part *p, int signo, struct errinfo *ei)
+{
+    return each_process(p, signal_one, &signo, "signal", ei);
+}
+
+static int limit_one(pid_t pid, const void *arg)
+{
+    struct rlimit lim;
+    if (prlimit(pid, RLIMIT_FSIZE, NULL, &lim) < 0)
+        return -1;
+    rlim_t most = *(const uint64_t *)arg; /* UINT64_MAX is RLIM_INFINITY */
+    lim.rlim_cur = most < lim.rlim_max ? most : lim.rlim_max;
+    return prlimit(pid, RLIMIT_FSIZE, &lim, NULL);
+}
+
+enum err part_limit_files(const struct part *p, uint64_t most, struct errinfo *ei)
+{
+    return each_process(p, limit_one, &most, "limit the files of", ei);
 }
 
 enum err part_tool(struct part *p, const char *const *argv, const char *cwd, const struct account *as, int64_t limit_us,

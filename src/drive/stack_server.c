@@ -72,22 +72,41 @@ MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
     return err;
 }
 
-bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out)
+/* The stack of this folder, where url is its server; NULL when it is not. */
+static struct stack *stack_of(struct loop *l, struct httpc *h, const char *url)
 {
     const struct stack_conf conf = {.mode = STACK_AUTO};
     struct stack *s = NULL;
     struct http_url u;
     if (http_url_parse(url, &u, NULL))
-        return false;
-    bool found = false;
-    if (target_host_is_loopback(u.host) && stack_open(&s, l, h, &conf, false, NULL) == ERR_OK) {
-        const struct part *p = &s->parts[PART_SERVER];
-        found = s->kind == KIND_NATIVE && p->port == u.port && proc_alive(&p->proc);
-        *out = p->proc;
-    }
-    stack_close(&s);
+        return NULL;
+    if (!target_host_is_loopback(u.host) || stack_open(&s, l, h, &conf, false, NULL) != ERR_OK)
+        s = NULL;
+    if (s && (!stack_exists(s) || s->parts[PART_SERVER].port != u.port))
+        stack_close(&s);
     http_url_done(&u);
+    return s;
+}
+
+bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out)
+{
+    struct stack *s = stack_of(l, h, url);
+    if (!s)
+        return false;
+    *out = s->parts[PART_SERVER].proc;
+    bool found = s->kind == KIND_NATIVE && proc_alive(out);
+    stack_close(&s);
     return found;
+}
+
+enum err stack_owns(struct loop *l, struct httpc *h, const char *url, bool *native, struct errinfo *ei)
+{
+    struct stack *s = stack_of(l, h, url);
+    if (!s)
+        return err_set(ei, ERR_ENV, "%s is not the server of a stack in this folder (sim stack up)", url);
+    *native = s->kind == KIND_NATIVE;
+    stack_close(&s);
+    return ERR_OK;
 }
 
 const struct part_ops stack_server = {

@@ -233,12 +233,30 @@ static const char *ms_text(char *dst, size_t n, const struct hist *h, double pct
 
 static const double table_pcts[] = {50, 95, 99, 100};
 
+/* What is neither ok nor failed stands behind the line. */
+static void print_rest(const struct stats_op *o, FILE *out)
+{
+    static const struct {
+        enum outcome outcome;
+        const char *text;
+    } rows[] = {{OUT_CONFLICT, "conflicts"}, {OUT_THROTTLED, "throttled"}, {OUT_OUTAGE, "during an outage"}};
+    const char *sep = "      ";
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        unsigned long long n = o->by_outcome[rows[i].outcome];
+        if (!n)
+            continue;
+        fprintf(out, "%s%llu %s", sep, n, rows[i].text);
+        sep = ", ";
+    }
+    fputc('\n', out);
+}
+
 void stats_print_table(const struct stats *s, FILE *out, bool color)
 {
     fprintf(out, "%-16s %9s %7s %9s %9s %9s %9s  ms\n", "operation", "ok", "failed", "p50", "p95", "p99", "slowest");
     for (unsigned i = 0; i < OP_COUNT; i++) {
         enum drive_op op = (enum drive_op)i;
-        uint64_t ok = stats_ok(s, op), failed = stats_failed(s, op), rest = stats_calls(s, op) - ok - failed;
+        uint64_t ok = stats_ok(s, op), failed = stats_failed(s, op);
         bool red = color && failed;
         char cell[24];
         if (!stats_calls(s, op))
@@ -247,10 +265,7 @@ void stats_print_table(const struct stats *s, FILE *out, bool color)
                 (unsigned long long)failed, red ? "\033[0m" : "");
         for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++)
             fprintf(out, " %9s", ms_text(cell, sizeof cell, s->op[i].from_send, table_pcts[p]));
-        if (rest)
-            fprintf(out, "      %llu conflicts, %llu throttled", (unsigned long long)s->op[i].by_outcome[OUT_CONFLICT],
-                    (unsigned long long)s->op[i].by_outcome[OUT_THROTTLED]);
-        fputc('\n', out);
+        print_rest(&s->op[i], out);
     }
 }
 

@@ -15,6 +15,10 @@ const path = require('path');
 const { Transform } = require('stream');
 const { pipeline } = require('stream/promises');
 
+// On a full disk the log is lost, not the store.
+process.stdout.on('error', () => {});
+process.stderr.on('error', () => {});
+
 const [port, folder] = process.argv.slice(2);
 const objects = path.join(folder, 'objects');
 const incoming = path.join(folder, 'incoming');
