@@ -146,6 +146,10 @@ bench: $(OBJ)/bench/engine
 judge: $(OBJ)/sim.bin
 	@RUNS=$(RUNS) CLEAN=$(CLEAN) FAULTS=$(FAULTS) JOBS=$(JOBS) WRITE=$(WRITE) perl tests/judge.pl
 
+# Each part of the stack taken away in each way while apps run. RUNS, ONLY, JOBS, WRITE: see tests/chaos.pl.
+chaos: $(OBJ)/sim.bin
+	@RUNS=$(RUNS) ONLY=$(ONLY) JOBS=$(JOBS) WRITE=$(WRITE) perl tests/chaos.pl
+
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
 # A kind that fails does not keep the others from running.
 test: deps
@@ -181,6 +185,7 @@ make unit           unit tests     make comp    component tests, against a scrip
 make replay         fuzz corpora   make sys     system tests, on a stack of their own
 make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
 make judge          plants each fault in the server and shows the check that finds it
+make chaos          takes each part of the stack away in each way; RUNS=5 for the long form
 make bench          the HTTP engine beside wrk, ab and hey; memory a held stream
 make lint           format, ranks, owners of headers, banned functions
 make clean          removes build/
@@ -192,6 +197,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench judge test unit comp sys replay fuzz fuzz-run lint help clean FORCE
+.PHONY: all bench chaos judge test unit comp sys replay fuzz fuzz-run lint help clean FORCE
 FORCE:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

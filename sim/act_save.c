@@ -24,6 +24,7 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
         return 0;
     if (action_is_404(r))
         action_judge_missing(x, r, t);
+    meter_excuse(&a->w->meter, r);
     call_record(&c, OP_LOCK, r, (struct mono){0});
     if (r->outcome == OUT_OK)
         return 1;

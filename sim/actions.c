@@ -66,6 +66,8 @@ void action_tally(struct app *a, enum drive_op op, enum outcome o)
         t->conflicts++;
     else if (o == OUT_UNFINISHED)
         t->unfinished++;
+    else if (o == OUT_OUTAGE)
+        t->outage++;
     else
         t->failed++;
 }
@@ -101,6 +103,7 @@ void action_finish(struct action *x, const struct call *c, enum drive_op op, str
         action_judge_missing(x, r, t);
     else if (t && (r->outcome == OUT_CONFLICT || r->outcome == OUT_UNKNOWN || r->outcome == OUT_TIMEOUT))
         sync_soon(a, t->at);
+    meter_excuse(&a->w->meter, r);
     call_record(c, op, r, mono_add(x->due, x->waited_us));
     action_tally(a, op, r->outcome);
 }

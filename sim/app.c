@@ -247,6 +247,11 @@ void app_look_again(struct app *a)
     app_kick_background(a);
 }
 
+bool app_deaf(const struct app *a)
+{
+    return !a->stream_up && (a->stream || a->stream_timer.heap_index != 0 || a->session_stale);
+}
+
 bool app_quiet(const struct app *a)
 {
     return !a->background_busy && !a->foreground_busy && !a->resync && a->gather_due.us == 0;

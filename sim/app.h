@@ -72,6 +72,8 @@ void app_kick_foreground(struct app *a);
 bool app_quiet(const struct app *a);
 /* Lists everything open again. */
 void app_look_again(struct app *a);
+/* Its event stream is to come back: what happened meanwhile it does not know yet. */
+bool app_deaf(const struct app *a);
 /* Puts the login's newest session to use. */
 void app_take_session(struct app *a);
 

@@ -9,6 +9,7 @@
 #include "sim/plan.h"
 #include "sim/rundir.h"
 #include "sim/stills.h"
+#include "sim/timeline.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -23,7 +24,7 @@ struct run_conf {
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
     bool no_ledger, spread_addresses;
-    const char *bigfiles;
+    const char *bigfiles, *chaos;
     int64_t bulk_us, server_pid; /* bulk_us -1: none */
 };
 struct run {
@@ -36,7 +37,10 @@ struct run {
     uint32_t *actions; /* of each app */
     uint64_t n_actions, fingerprint;
     double arrive_per_s;
+    struct mono began;
     struct inject inject;
+    struct chaos chaos;
+    char chaos_log[300];
     struct server_watch *watch;
     struct stills *stills;
 };
@@ -57,6 +61,11 @@ static const struct opt opts[] = {
      "so many big files up, then down, all at once,\nfrom this second of the window on: 10x300@60"},
     {"bulk", 0, "SECOND", OPT_DURATION, offsetof(struct run_conf, bulk_us), 0, 1e13,
      "the largest folder copied, trashed and deleted for\ngood, from this second on (also written --bulk@30)"},
+    {"chaos", 0, "VERB:PART@SECOND[+SECONDS],…", OPT_STR, offsetof(struct run_conf, chaos), 0, 0,
+     "takes parts of this folder's stack away and brings them\nback: "
+     "kill:server@20,stop:redis@40,pause:postgres@60+10,\n"
+     "fill:store@80+10 (its disk), fill:postgres@100 (its\nconnections); what fails meanwhile is counted apart, the\n"
+     "checks decide"},
     {"server-pid", 0, "PID", OPT_INT, offsetof(struct run_conf, server_pid), 1, 1 << 30,
      "the server's process, to watch its memory\n(default: the stack's own, else what /metrics says)"},
     {"grace", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, grace_us), 0, 3.6e9,
@@ -115,7 +124,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     const struct run_conf *c = run->conf;
     const struct worker *w = &run->worker;
     FILE *out = run->ctx->out;
-    char line[200], a[32], b[32], s[32];
+    char line[200], chaos[2000], a[32], b[32], s[32];
     str_format(line, sizeof(line), "%" PRId64 " apps on %u logins, %u open folders each, %g actions/min each, %s",
                c->apps, w->n_logins, run->plan.open_folders, c->per_minute, str_duration(s, sizeof(s), c->window_us));
     fprintf(out, "run: %s\n", line);
@@ -136,6 +145,8 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     fprintf(out, "      %s\n", line);
     if (inject_text(&run->inject, line, sizeof(line))[0])
         fprintf(out, "      in the middle: %s\n", line);
+    if (run->chaos.n)
+        fprintf(out, "      taken away: %s\n", chaos_text(&run->chaos, chaos, sizeof(chaos)));
     if (run->dir.path[0])
         fprintf(out, "      run folder %s\n", run->dir.path);
     if (worker_fallbacks(w, line, sizeof(line))[0])
@@ -193,6 +204,8 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     unsigned logins_least = (unsigned)((c->apps + DRIVE_STREAMS_PER_LOGIN - 1) / DRIVE_STREAMS_PER_LOGIN);
     enum err e = inject_init(&run->inject, w, c->bigfiles, c->bulk_us, ei);
     if (e == ERR_OK)
+        e = chaos_init(&run->chaos, w, c->chaos, ei);
+    if (e == ERR_OK)
         e = plan_open_files((unsigned)c->apps + run->inject.count, logins_least, NULL, ei);
     if (e == ERR_OK)
         e = server_watch_new(&run->watch, run->ctx, c->server_pid, ei);
@@ -241,7 +254,6 @@ static void add_figures(const struct run *run, const struct phases *c)
     struct result *r = run->ctx->result;
     const struct tally *t = &w->meter.actions;
     uint64_t not_started = 0;
-    double out_s = 0;
     uint64_t writes = 0, busiest = 0;
     for (uint32_t i = 0; i < w->n_accounts; i++) {
         writes += w->accounts[i].writes;
@@ -252,8 +264,6 @@ static void add_figures(const struct run *run, const struct phases *c)
         not_started += app_not_started(&w->apps[i]);
     if (c->measured_us == 0)
         not_started = run->n_actions;
-    for (unsigned i = 0; i < w->meter.n_outages && i < METER_OUTAGES; i++)
-        out_s += (double)w->meter.outages[i].us / 1e6;
     const struct {
         const char *section, *key;
         double value;
@@ -269,16 +279,23 @@ static void add_figures(const struct run *run, const struct phases *c)
         {"actions", "done", (double)t->done, 0},
         {"actions", "conflicts", (double)t->conflicts, 0},
         {"actions", "failed", (double)t->failed, 0},
+        {"actions", "during_outage", (double)t->outage, 0},
         {"actions", "unfinished", (double)t->unfinished, 0},
         {"actions", "nothing_to_act_on", (double)t->empty, 0},
         {"actions", "not_started", (double)not_started, 0},
         {"actions", "late", (double)t->late, 0},
         {"outages", "count", (double)w->meter.n_outages, 0},
-        {"outages", "seconds", out_s, 1},
+        {"outages", "seconds", (double)timeline_outage_us(&w->meter) / 1e6, 1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         result_figure(r, rows[i].section, rows[i].key, rows[i].value, rows[i].decimals);
     r->seconds_us = c->measured_us;
+    struct mono zero = w->window.us ? w->window : run->began;
+    struct buf timeline = BUF_INIT(1 << 20);
+    timeline_json(&w->meter, zero, &timeline);
+    result_part(r, "timeline", &timeline);
+    if (!run->ctx->common->quiet)
+        timeline_print(&w->meter, zero, run->ctx->out);
 }
 
 static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
@@ -286,6 +303,8 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
     struct phases c = {.w = &run->worker,
                        .report = &run->report,
                        .inject = &run->inject,
+                       .chaos = &run->chaos,
+                       .chaos_log = run->chaos_log,
                        .actions = run->actions,
                        .arrive_per_s = run->arrive_per_s,
                        .report_us = run->conf->report_us,
@@ -298,10 +317,20 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     logins_keep(&run->worker);
+    str_format(run->chaos_log, sizeof(run->chaos_log), "%s", "/dev/null");
+    if (run->dir.path[0])
+        str_format(run->chaos_log, sizeof(run->chaos_log), "%s/chaos.log", run->dir.path);
     phases_run(&c);
+    struct errinfo not_back;
+    enum err chaos = chaos_end(&run->chaos, &not_back);
     add_figures(run, &c);
     stills_free(&run->stills);
-    return rundir_close(&run->dir, ei);
+    e = rundir_close(&run->dir, ei);
+    if (e == ERR_OK && chaos != ERR_OK) {
+        e = chaos;
+        *ei = not_back;
+    }
+    return e;
 }
 
 static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
@@ -310,6 +339,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
     struct worker *w = &run->worker;
     run->conf = conf;
     run->ctx = ctx;
+    run->began = mono_now();
     const struct worker_conf wc = {.apps = (unsigned)run->conf->apps,
                                    .open_folders = (unsigned)run->conf->open_folders,
                                    .per_minute = run->conf->per_minute,
@@ -339,6 +369,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
         app_done(&w->apps[i]);
     mem_free(w->apps);
     report_done(&run->report);
+    chaos_done(&run->chaos);
     worker_done(w);
     mem_free(run->actions);
     mem_free(run);
@@ -352,7 +383,8 @@ const struct command cmd_run = {
     .examples = "sim run 50 300 2 180\n"
                 "sim run 100 50 30 4min --fail-on 'save.p99<200ms' --json run.json\n"
                 "sim run 150 1000 2 180 --bigfiles 10x300@60 --bulk@30\n"
-                "sim run 2000 10 0.2 120 --arrive 100",
+                "sim run 2000 10 0.2 120 --arrive 100\n"
+                "sim run 20 20 12 60 --chaos kill:server@10,pause:postgres@20+5,stop:redis@35",
     .pos = pos,
     .opts = opts,
     .conf_size = sizeof(struct run_conf),

@@ -11,6 +11,7 @@
 #define STALL_US   (5 * US_PER_S)
 #define CUT_US     US_PER_S
 #define SETTLE_US  (8 * US_PER_S)
+#define RECOVER_US (45 * US_PER_S) /* instead, after outages: the last streams come back after half a minute */
 #define QUIET_US   (250 * US_PER_MS)
 #define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
 
@@ -91,6 +92,8 @@ static void begin_window(struct phases *c)
     worker_set_phase(w, PHASE_MEASURE);
     if (c->inject)
         inject_begin(c->inject);
+    if (c->chaos)
+        chaos_begin(c->chaos, c->chaos_log);
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_begin(&w->apps[i], c->actions[i]);
 }
@@ -116,15 +119,24 @@ static MAY_YIELD void measure(struct phases *c)
     c->window_requests = w->meter.total->requests + w->meter.interval.requests - requests_before;
 }
 
-/* Gigabytes under way have time limits of their own: the window is over, the run is not. */
+static const char *awaited(const struct phases *c)
+{
+    if (c->inject && c->inject->running > 0)
+        return "the window is over: waiting for the big files and the bulk copy";
+    return c->chaos && c->chaos->running > 0 ? "the window is over: waiting for what was taken away" : NULL;
+}
+
+/* Gigabytes under way have time limits of their own, and parts of the stack come back: the window is over, the run is
+ * not. */
 static MAY_YIELD void outlast_injected(struct phases *c)
 {
     struct worker *w = c->w;
-    while (c->inject && c->inject->running > 0 && !stopping(c)) {
+    const char *why;
+    while ((why = awaited(c)) && !stopping(c)) {
         done_wait_until(w->loop, &w->wake, c->next_report);
         if (!passed(c->next_report))
             continue;
-        report_interval(c->report, "the window is over: waiting for the big files and the bulk copy");
+        report_interval(c->report, why);
         while (passed(c->next_report))
             c->next_report = mono_add(c->next_report, c->report_us);
     }
@@ -132,10 +144,11 @@ static MAY_YIELD void outlast_injected(struct phases *c)
 
 /* ---- the end ---- */
 
+/* After outages that were ordered all apps are waited for, else one without its event stream is left out. */
 static bool all_quiet(const struct worker *w)
 {
     for (uint32_t i = 0; i < w->n_apps; i++)
-        if (!app_quiet(&w->apps[i]))
+        if (!app_quiet(&w->apps[i]) || (w->meter.n_ordered > 0 && app_deaf(&w->apps[i])))
             return false;
     return true;
 }
@@ -145,7 +158,7 @@ static bool all_quiet(const struct worker *w)
 static MAY_YIELD void settle(struct phases *c)
 {
     struct worker *w = c->w;
-    int64_t longest = c->grace_us < SETTLE_US ? c->grace_us : SETTLE_US;
+    int64_t longest = w->meter.n_ordered > 0 ? RECOVER_US : c->grace_us < SETTLE_US ? c->grace_us : SETTLE_US;
     struct mono limit = mono_add(mono_now(), longest), quiet_from = mono_now();
     if (!w->ledger || stopping(c))
         return;
@@ -187,6 +200,8 @@ static MAY_YIELD void drain(struct phases *c)
     worker_set_phase(w, PHASE_DRAIN);
     if (c->inject)
         inject_stop(c->inject);
+    if (c->chaos)
+        chaos_stop(c->chaos);
     for (uint32_t i = 0; i < w->n_apps; i++)
         app_stop(&w->apps[i]);
     wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);

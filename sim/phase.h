@@ -2,13 +2,16 @@
 #define SIM_PHASE_H
 /* The course of a run: apps arrive evenly spaced and list their folders; the window asked for is measured; what runs is
  * drained. Layer 3. */
+#include "sim/chaos.h"
 #include "sim/inject.h"
 #include "sim/report.h"
 
 struct phases {
     struct worker *w;
     struct report *report;
-    struct inject *inject;   /* NULL: nothing comes in between */
+    struct inject *inject; /* NULL: nothing comes in between */
+    struct chaos *chaos;   /* NULL: no outage is ordered */
+    const char *chaos_log;
     const uint32_t *actions; /* of each app */
     double arrive_per_s;
     int64_t report_us, grace_us;

@@ -1,6 +1,7 @@
 #include "sim/report.h"
 #include "base/mem.h"
 #include "sim/app.h"
+#include "sim/timeline.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ void report_begin(struct report *p)
 
 static uint64_t actions_ended(const struct tally *t)
 {
-    return t->done + t->conflicts + t->failed + t->empty + t->unfinished;
+    return t->done + t->conflicts + t->failed + t->outage + t->empty + t->unfinished;
 }
 
 /* How this process and the machine fared in the interval. */
@@ -143,15 +144,6 @@ static void print_generator(struct report *p)
                 crowded(p) ? "no processor time is left on this machine" : "the generator is the limit");
 }
 
-static void print_outage(FILE *out, const struct outage *o, bool lasts)
-{
-    char from[40], line[120];
-    wall_format_seconds(from, sizeof(from), o->from);
-    str_format(line, sizeof(line), "server unreachable from %s for %.1f s%s", from + 11, (double)o->us / 1e6,
-               lasts ? " so far" : "");
-    fprintf(out, "%s\n", line);
-}
-
 /* Open streams on which not even the first frame came: something on the way holds them back, and their apps hear
  * nothing (shared case E09). */
 static void print_deaf_streams(struct report *p)
@@ -163,22 +155,6 @@ static void print_deaf_streams(struct report *p)
         deaf += w->apps[i].stream_up && !w->apps[i].stream_heard && mono_diff(now, w->apps[i].stream_sent) > DEAF_US;
     if (deaf)
         fprintf(p->out, "warning: %s open, but nothing has come on them yet\n", COUNTED(deaf, "event stream"));
-}
-
-/* Outages not told yet, and one that lasts each time. */
-static void print_outages(struct report *p)
-{
-    struct meter *m = &p->w->meter;
-    unsigned kept = m->n_outages < METER_OUTAGES ? m->n_outages : METER_OUTAGES;
-    for (; p->outages_told < kept; p->outages_told++) {
-        bool lasts = m->down && p->outages_told + 1 == m->n_outages;
-        if (lasts) {
-            m->outages[p->outages_told].us = meter_outage_us(m, mono_now());
-            print_outage(p->out, &m->outages[p->outages_told], true);
-            return;
-        }
-        print_outage(p->out, &m->outages[p->outages_told], false);
-    }
 }
 
 void report_interval(struct report *p, const char *head)
@@ -194,7 +170,7 @@ void report_interval(struct report *p, const char *head)
         if (m->waiting)
             fprintf(p->out, "%" PRIu64 " apps are waiting for a budget (429)\n", m->waiting);
         print_deaf_streams(p);
-        print_outages(p);
+        timeline_tell(&p->w->meter, p->out);
         stats_print_table(&m->interval, p->out, p->color);
         fflush(p->out);
     }

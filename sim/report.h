@@ -16,7 +16,6 @@ struct report {
     double cpu_share, machine_idle; /* of the last interval; idle -1: not known */
     int64_t rss_floor, rss_peak;    /* bytes; floor: before the apps */
     uint64_t actions_before;        /* done by the interval's start */
-    unsigned outages_told;
     unsigned limited_intervals;
     char limited_why[120]; /* of the worst interval; "" when none was limited */
     int64_t limited_worst_us;

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "sim/logins.h"
 #include "sim/plan.h"
+#include "sim/timeline.h"
 
 #include <stdio.h>
 
@@ -12,10 +13,10 @@ static void on_interrupt(void *arg)
     meter_next_interval(&w->meter);
 }
 
-static void add_outages(struct result *r, unsigned count, double s)
+static void add_outages(struct result *r, unsigned count, int64_t us)
 {
     result_figure(r, "outages", "count", (double)count, 0);
-    result_figure(r, "outages", "seconds", s, 1);
+    result_figure(r, "outages", "seconds", (double)us / 1e6, 1);
 }
 
 void solo_sample(struct result *r)
@@ -23,19 +24,11 @@ void solo_sample(struct result *r)
     add_outages(r, 0, 0);
 }
 
-static void tell_outages(const struct worker *w)
+static void tell_outages(struct worker *w)
 {
-    const struct meter *m = &w->meter;
-    double s = (double)meter_outage_us(m, mono_now()) / 1e6;
-    for (unsigned i = 0; i + m->down < m->n_outages && i < METER_OUTAGES; i++)
-        s += (double)m->outages[i].us / 1e6;
-    char line[120];
-    add_outages(w->ctx->result, m->n_outages, s);
-    if (!m->n_outages)
-        return;
-    str_format(line, sizeof(line), "server unreachable %s, %.1f s in all%s", COUNTED(m->n_outages, "time"), s,
-               m->down ? ", and still so in the end" : "");
-    fprintf(w->ctx->out, "%s\n", line);
+    struct meter *m = &w->meter;
+    add_outages(w->ctx->result, m->n_outages, timeline_outage_us(m));
+    timeline_tell(m, w->ctx->out);
 }
 
 static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct errinfo *ei)

@@ -79,12 +79,53 @@ subtest 'Redis goes away and comes back' => sub {
     ok wait_until(10, sub { $r = $server->call('GET', '/api/files/stats', undef, %auth); exists $r->{headers}{'ratelimit-remaining'} }), 'budgets are counted again';
 };
 
+sub form { return qq{--b\r\nContent-Disposition: form-data; name="file"; filename="x.txt"\r\n\r\n$_[0]\r\n--b--\r\n} }
+my %form = (%auth, 'Content-Type' => 'multipart/form-data; boundary=b');
+
+subtest 'Postgres stands still' => sub {
+    my $hasty = Serve->new($stack, '--db-timeout', '1s');
+    is $hasty->call('GET', '/api/files', undef, %auth)->{status}, 200, 'a server that waits for a second';
+    my $s = $hasty->connect;
+    print {$s} head('GET /api/files/events', %auth);
+    $s->flush;
+    my $heard = '';
+    ok wait_until(5, sub { Serve::more($s, \$heard, 1); $heard =~ /"connected"/ }), 'a stream';
+    is $stack->stack('pause', 'postgres')->{status}, 0, 'Postgres is stopped';
+    my $r = $hasty->call('POST', '/api/files/folder', { name => 'Perhaps' }, %auth);
+    is $r->{status}, 503, 'a write is not waited for';
+    is $r->{json}{error}, 'DATABASE_UNAVAILABLE', '… with the reason';
+    ok $r->{headers}{'retry-after'}, '… and when to come back';
+    is $hasty->call('GET', '/api/files', undef, %auth)->{status}, 503, 'nor is a read';
+    is $stack->stack('resume', 'postgres')->{status}, 0, 'it goes on';
+    ok wait_until(10, sub { $hasty->call('GET', '/api/files', undef, %auth)->{status} == 200 }), 'reads work again';
+    ok wait_until(10, sub { Serve::more($s, \$heard, 1); $heard =~ /"resync"/ }), 'nobody knows whether the write was done: the stream is told to list again';
+    my @done = grep { $_->{name} eq 'Perhaps' } @{ $hasty->call('GET', '/api/files', undef, %auth)->{json} };
+    cmp_ok scalar @done, '<=', 1, 'it was done once or not at all';
+    is $hasty->call('POST', '/api/files/folder', { name => 'Perhaps' }, %auth)->{status}, @done ? 409 : 201, '… and that is settled';
+    is $hasty->metric('drive_server_errors_total'), 0, 'no server error was counted';
+};
+
+subtest 'Postgres gives no more connections' => sub {
+    my $few = Serve->new($stack);
+    my $fill = $stack->start(['stack', 'fill', 'postgres', '--for', '60s']);
+    ok sim_read($fill, 60, sub { $_[0]{err} =~ /gives no more connections: \d+ are taken/ }), 'all of them are taken';
+    my @calls = map { my $s = $few->connect; print {$s} head("GET /api/files?limit=$_", %auth, Connection => 'close'); $s } 1 .. 12;
+    is_deeply [map { answer($_)->{status} } @calls], [(200) x 12], 'the connections that the server has do for all';
+    is $few->call('POST', '/api/files/folder', { name => 'Crowded' }, %auth)->{status}, 201, 'a write too';
+    kill 'TERM', $fill->{pid};
+    is sim_finish($fill, 30)->{status}, 130, 'they are let go';
+    ok wait_until(10, sub { $stack->sql('SELECT 1') eq '1' }), 'and there for others';
+};
+
+my $other = Serve->new($stack); # before a bucket is connected
+is $other->call('POST', '/api/files/upload', form('no'), %form)->{status}, 503, 'no bucket is connected yet';
+
 subtest 'the store goes away and comes back' => sub {
     $server->connect_store($token);
-    my $body = qq{--b\r\nContent-Disposition: form-data; name="file"; filename="x.txt"\r\n\r\nhello\r\n--b--\r\n};
-    my $upload = sub { $server->call('POST', '/api/files/upload', $body, %auth, 'Content-Type' => 'multipart/form-data; boundary=b') };
+    my $upload = sub { $server->call('POST', '/api/files/upload', form('hello'), %form) };
     my $id = $upload->()->{json}{id};
     ok $id, 'an upload';
+    is $other->call('POST', '/api/files/upload', form('too'), %form)->{status}, 200, 'another process has the bucket as well';
     is $stack->stack('stop', 'store')->{status}, 0, 'the store is down';
     my $r = $upload->();
     is $r->{status}, 503, 'an upload is refused';
@@ -95,6 +136,20 @@ subtest 'the store goes away and comes back' => sub {
     ok wait_until(10, sub { $upload->()->{status} =~ /^20/ }), 'uploads work again';
     is $server->call('GET', "/api/files/$id/download", undef, %auth)->{body}, 'hello', 'downloads too';
     is $server->metric('drive_server_errors_total'), 0, 'no server error was counted';
+};
+
+subtest 'C11: object without record, record without object' => sub {
+    my $id = $server->call('POST', '/api/files/upload', form('old'), %form)->{json}{id};
+    my $objects = sub { my @f = split /\n/, `find '$stack->{dir}/.sim' -type f -name '*_object'`; return scalar @f };
+    my ($before, $names) = ($objects->(), $stack->sql('SELECT count(*) FROM files'));
+    $stack->sql('CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION $m$planted$m$; END $$;'
+        . 'CREATE TRIGGER fail BEFORE INSERT OR UPDATE OF path ON files FOR EACH ROW EXECUTE FUNCTION fail()');
+    is $server->call('POST', '/api/files/upload', form('new'), %form)->{status}, 500, 'the commit of a new file fails';
+    is $server->call('POST', "/api/files/$id/replace", form('newer'), %form)->{status}, 500, 'and that of an overwrite';
+    $stack->sql('DROP TRIGGER fail ON files; DROP FUNCTION fail()');
+    is $stack->sql('SELECT count(*) FROM files'), $names, 'no listing entry';
+    is $server->call('GET', "/api/files/$id/download", undef, %auth)->{body}, 'old', 'the old content is still readable';
+    ok wait_until(10, sub { $objects->() == $before }), 'no object stays behind';
 };
 
 my $end = $server->stop;

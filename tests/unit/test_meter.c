@@ -92,19 +92,83 @@ static void test_outage(void **state)
     meter_reach(&f->m, &refused);
     meter_reach(&f->m, &refused);
     assert_true(f->m.down);
-    assert_true(meter_outage_us(&f->m, mono_now()) >= 30000);
+    meter_look_at_outages(&f->m, mono_now());
+    assert_true(f->m.outages[0].us >= 30000);
+    assert_false(f->m.outages[0].over);
     pause_ms(20);
     meter_reach(&f->m, &server_error); /* an answer, whatever it says */
     assert_false(f->m.down);
     assert_int_equal(f->m.n_outages, 1);
+    assert_string_equal(f->m.outages[0].what, "server unreachable");
     assert_in_range(f->m.outages[0].us, 50000, 5000000);
-    assert_int_equal(meter_outage_us(&f->m, mono_now()), 0);
+    assert_int_equal(f->m.outages[0].failures, 2);
+    assert_true(f->m.outages[0].over);
     for (int i = 0; i < 2 * METER_OUTAGES; i++) { /* counted all, kept the first */
         meter_reach(&f->m, &refused);
         meter_reach(&f->m, &ok);
     }
     assert_int_equal(f->m.n_outages, 1 + 2 * METER_OUTAGES);
     assert_in_range(f->m.outages[0].us, 50000, 5000000);
+}
+
+/* A server that answers, but not with what it was asked for, is an outage of that kind as long as such answers come. */
+static void test_unready(void **state)
+{
+    struct fixture *f = *state;
+    struct api_result ok = ended(200, ERR_OK, 1), away = ended(503, ERR_OK, 1), other = ended(503, ERR_OK, 1);
+    str_format(away.code, sizeof(away.code), "DATABASE_UNAVAILABLE");
+    str_format(other.reason, sizeof(other.reason), "try again");
+    meter_reach(&f->m, &away);
+    meter_reach(&f->m, &ok); /* a listing that needed no database, say */
+    pause_ms(20);
+    meter_reach(&f->m, &away);
+    meter_reach(&f->m, &other);
+    assert_int_equal(f->m.n_outages, 2);
+    assert_string_equal(f->m.outages[0].what, "503 DATABASE_UNAVAILABLE");
+    assert_string_equal(f->m.outages[1].what, "503 try again");
+    assert_int_equal(f->m.outages[0].failures, 2);
+    assert_in_range(f->m.outages[0].us, 20000, 5000000);
+    assert_false(f->m.outages[0].over);
+    meter_look_at_outages(&f->m, mono_add(mono_now(), 6 * US_PER_S));
+    assert_true(f->m.outages[0].over);
+    meter_reach(&f->m, &away);
+    assert_int_equal(f->m.n_outages, 3);
+}
+
+/* Nobody was answered for seconds, though a request waited. */
+static void test_silence(void **state)
+{
+    struct fixture *f = *state;
+    struct api_result slow = ended(200, ERR_OK, 1);
+    meter_reach(&f->m, &slow);
+    slow.sent = mono_add(mono_now(), -4 * US_PER_S);
+    meter_reach(&f->m, &slow); /* slow, but others were answered meanwhile */
+    assert_int_equal(f->m.n_outages, 0);
+    f->m.answered = mono_add(mono_now(), -3500000);
+    meter_reach(&f->m, &slow);
+    assert_int_equal(f->m.n_outages, 1);
+    assert_string_equal(f->m.outages[0].what, "no answer");
+    assert_in_range(f->m.outages[0].us, 3500000, 3900000);
+}
+
+/* What an ordered outage explains is no failure; what it does not is one. */
+static void test_ordered(void **state)
+{
+    struct fixture *f = *state;
+    struct api_result cut = ended(0, ERR_RESET, 1), missing = ended(404, ERR_OK, 1), broken = ended(500, ERR_OK, 1);
+    struct api_result before = cut, after = cut;
+    before.sent = mono_add(before.sent, -US_PER_S);
+    before.done = mono_add(before.done, -US_PER_S);
+    unsigned order = meter_order(&f->m, "kill server");
+    cut.done = mono_now();
+    meter_order_over(&f->m, order);
+    after.sent = after.done = mono_add(mono_now(), 60 * US_PER_S);
+    const struct api_result *all[] = {&cut, &missing, &broken, &before, &after};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        meter_record(&f->m, OP_LIST, all[i], (struct mono){0});
+    assert_int_equal(f->m.interval.op[OP_LIST].by_outcome[OUT_OUTAGE], 1);
+    assert_int_equal(stats_failed(&f->m.interval, OP_LIST), 4);
+    assert_int_equal(stats_calls(&f->m.interval, OP_LIST), 5);
 }
 
 static void test_streams(void **state)
@@ -121,6 +185,9 @@ static void test_streams(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-    const struct CMUnitTest tests[] = {T(test_starts_empty), T(test_intervals_add_up), T(test_outage), T(test_streams)};
+    const struct CMUnitTest tests[] = {
+        T(test_starts_empty), T(test_intervals_add_up), T(test_outage),  T(test_unready),
+        T(test_silence),      T(test_ordered),          T(test_streams),
+    };
     return cmocka_run_group_tests_name("meter", tests, NULL, NULL);
 }

@@ -1,0 +1,95 @@
+#!/usr/bin/env perl
+# Outages that a run orders: each kind once against each part of a real stack, in one run. drivesim stays up and keeps
+# its schedule, the outages stand on its time axis, nobody signs in anew, and in the end nothing acknowledged is missing.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Sim;
+use Test::More;
+
+my $stack = Sim::Stack->new('--native');
+is $stack->sim(['seed', 1, 0.01, '-q'])->{status}, 0, 'seeded';
+
+subtest 'what cannot be ordered' => sub {
+    for my $case (
+        [2, 'kill:server', qr/--chaos takes VERB:PART\@SECOND/],
+        [2, 'maim:server@1', qr/not "maim:server\@1"/],
+        [2, 'kill:disk@1', qr/parts: server redis postgres store/],
+        [2, 'fill:redis@1', qr/fill for store and postgres/],
+        [2, 'kill:server@1+x', qr/not "kill:server\@1\+x"/],
+        [2, '', qr/--chaos takes/],
+        [2, 'kill:server@9', qr/kill server at 9\.0 s: the run ends after/],
+        [2, 'kill:store@1+3,pause:store@2', qr/pause store at 2\.0 s: store is away already/],
+        ) {
+        my ($status, $text, $sentence) = @$case;
+        my $r = $stack->sim(['run', 1, 1, 1, 5, '--chaos', $text]);
+        is $r->{status}, $status, "'$text'";
+        like $r->{err}, $sentence, '… says why';
+    }
+    my $r = $stack->sim(['run', 1, 1, 1, 5, '--chaos', 'kill:server@1'], dir => '/');
+    is $r->{status}, 3, 'a server that is not of a stack in this folder';
+    like $r->{err}, qr/of drivesim's own only/, '… is left alone';
+    is $stack->stack('status')->{status}, 0, 'and nothing was taken away';
+};
+
+# Seconds of the window; the parts are brought back before the next one goes, on a slow machine too.
+my @orders = (
+    ['kill', 'server', 1, 1], ['pause', 'server', 4, 2], ['kill', 'redis', 7, 1], ['pause', 'redis', 9, 2],
+    ['kill', 'store', 12, 1], ['pause', 'store', 15, 2], ['fill', 'store', 18, 3], ['kill', 'postgres', 22, 1],
+    ['pause', 'postgres', 26, 2], ['fill', 'postgres', 29, 3],
+);
+my $chaos = join ',', map { "$_->[0]:$_->[1]\@$_->[2]+$_->[3]" } @orders;
+my $h = $stack->sim(['run', 6, 10, 120, 34, '--chaos', $chaos, '--json', 'run.json'], timeout => 300);
+my $json = json_file("$stack->{dir}/run.json");
+
+is $h->{status}, 0, 'an outage that was ordered fails no run by itself' or diag $h->{out}, $h->{err}, $stack->stack('logs', 'server')->{out};
+like $h->{out}, qr/taken away: kill server at 1\.0 s for 1\.0 s, pause server at/, 'the plan says what will be taken away';
+like $h->{out}, qr/^ordered: kill server from \d\d:\d\d:\d\dZ for \d+\.\d s$/m, 'an interval tells what was';
+like $h->{out}, qr/^ +\d+\.\d s  for +\d+\.\d s  ordered: fill postgres$/m, 'so does the summary';
+
+subtest 'the time axis' => sub {
+    my @ordered = grep { $_->{ordered} } @{ $json->{timeline} };
+    is scalar @ordered, scalar @orders, 'all that was ordered';
+    for my $i (0 .. $#orders) {
+        my ($verb, $part, $at, $for) = @{ $orders[$i] };
+        my $o = $ordered[$i] // next;
+        is $o->{what}, "$verb $part", "$verb $part";
+        cmp_ok $o->{at_seconds}, '>=', $at - 0.01, '… not too early';
+        cmp_ok $o->{seconds}, '>=', $for, '… and so long';
+    }
+    my %seen = map { $_->{what} => $_ } grep { !$_->{ordered} } @{ $json->{timeline} };
+    for my $what ('server unreachable', '503 STORAGE_UNAVAILABLE', '503 DATABASE_UNAVAILABLE') {
+        ok $seen{$what}, "seen: $what" or diag explain [sort keys %seen];
+        cmp_ok $seen{$what}{failures} // 0, '>', 0, '… by requests';
+    }
+    cmp_ok $json->{outages}{count}, '>=', 3, 'outages are counted';
+    cmp_ok $json->{outages}{seconds}, '>', 0, 'and their time';
+};
+
+subtest 'the schedule' => sub {
+    my $n = $json->{actions};
+    is $n->{planned}, 6 * 2 * 34, 'planned';
+    is $n->{done} + $n->{conflicts} + $n->{failed} + $n->{during_outage} + $n->{unfinished} + $n->{nothing_to_act_on} + $n->{not_started},
+        $n->{planned}, 'each action has one end';
+    cmp_ok $n->{not_started}, '<', $n->{planned} / 10, 'nearly all were started: an app that waits for a copy does nothing else';
+    cmp_ok $n->{during_outage}, '>', 0, 'some failed in an outage';
+    is $json->{failed}, 0, 'which is no failure' or diag explain $json->{failures};
+    my ($most) = sort { $b <=> $a } map { $json->{operations}{$_}{from_due}{max_ms} // 0 } qw(download save upload);
+    cmp_ok $most, '>', 1000, 'what was late counts from when it was due';
+};
+
+subtest 'coming back' => sub {
+    is $json->{operations}{sign_in}{ok}, 2, 'nobody signed in again';
+    is $json->{apps}{streams_up}, 6, 'all streams are up again';
+};
+
+subtest 'the verdict' => sub {
+    my %check = map { $_->{name} => $_ } @{ $json->{checks} };
+    for my $name (qw(aggregates storage structure objects ledger versions locks changes convergence database server)) {
+        is $check{$name}{status}, 'ok', "$name: " . ($check{$name}{summary} // '') or diag explain $check{$name};
+    }
+    isnt $check{events}{status}, 'violated', 'no event is missed' or diag explain $check{events};
+};
+
+done_testing;
