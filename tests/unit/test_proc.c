@@ -1,5 +1,6 @@
 /* Other programs: started, awaited, told apart, ended. */
 #include "base/buf.h"
+#include "drive/account.h"
 #include "drive/proc.h"
 #include "unit.h"
 #include <arpa/inet.h>
