@@ -331,6 +331,15 @@ static unsigned flags_of(const struct program *p)
     return offline ? p->cmd->flags & ~(unsigned)(CMD_NEEDS_URL | CMD_THEN_CHECK) : p->cmd->flags;
 }
 
+/* An option wins over the environment. */
+static void prefer(char **setting, const char *option)
+{
+    if (!option)
+        return;
+    mem_free(*setting);
+    *setting = mem_strdup(option);
+}
+
 static enum err load_target(struct program *p, struct errinfo *ei)
 {
     enum err err = target_load(&p->target, ei);
@@ -341,6 +350,8 @@ static enum err load_target(struct program *p, struct errinfo *ei)
     p->target.cafile = mem_strdup(p->common->cafile);
     p->target.allow_host = mem_strdup(p->common->allow_host);
     p->target.dialect = mem_strdup(p->common->dialect);
+    prefer(&p->target.ssh_key, p->common->ssh_key);
+    prefer(&p->target.known_hosts, p->common->known_hosts);
     if ((err = target_settle(&p->target, p->common->users_file, ei)))
         return err;
     return flags_of(p) & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;

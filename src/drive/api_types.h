@@ -64,7 +64,7 @@ struct api_totals {
     int64_t bytes, files, folders; /* -1: not told */
 };
 struct api_storage {
-    int64_t used, total, free; /* total, free -1: unlimited */
+    int64_t used, total, free; /* total, free -1: unlimited; used -1: not told */
 };
 struct api_user { /* a sub-user */
     const char *id, *email, *name;

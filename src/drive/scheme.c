@@ -6,11 +6,12 @@
 
 #define URL_MAX (16 * 1024)
 
-extern const struct api_dialect api_dialect_tma;
+extern const struct api_dialect api_dialect_tma, api_dialect_sftp;
 
 static const struct scheme rows[] = {
     {"http", "tma", "http", 80, false, &api_dialect_tma},
     {"https", "tma", "https", 443, false, &api_dialect_tma},
+    {"sftp", "sftp", NULL, 22, true, &api_dialect_sftp},
 };
 
 static enum err unknown_dialect(const char *name, struct errinfo *ei)

@@ -29,6 +29,9 @@ static const struct setting settings[] = {
     {"TMA_LOAD_S3_ACCESS_KEY", offsetof(struct target, s3_access_key), true, false},
     {"TMA_LOAD_S3_SECRET_KEY", offsetof(struct target, s3_secret_key), true, true},
     {"TMA_LOAD_PASSWORD", offsetof(struct target, password), false, true},
+    {"TMA_LOAD_SSH_KEY", offsetof(struct target, ssh_key), false, false},
+    {"TMA_LOAD_SSH_PASSPHRASE", offsetof(struct target, ssh_passphrase), false, true},
+    {"TMA_LOAD_KNOWN_HOSTS", offsetof(struct target, known_hosts), false, false},
 };
 
 /* The values of one source, in the order of settings; NULL: not set there. */

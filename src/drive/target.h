@@ -20,7 +20,9 @@ struct target {
     char *url;                      /* TMA_URL; NULL: none was given; after target_settle without credentials */
     char *database_url, *redis_url; /* NULL: not given, checks that need them are "not run" */
     char *s3_endpoint, *s3_bucket, *s3_access_key, *s3_secret_key;
-    char *password; /* TMA_LOAD_PASSWORD or the default */
+    char *password;                 /* TMA_LOAD_PASSWORD or the default */
+    char *ssh_key, *ssh_passphrase; /* of sftp://: a private key's file; NULL: sign in by password */
+    char *known_hosts;              /* NULL: ~/.ssh/known_hosts */
     bool insecure;
     char *cafile;
     char *allow_host;            /* --allow-host; set by the caller, owned by the struct as the rest */
