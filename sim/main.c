@@ -30,6 +30,7 @@
     X(bulk) \
     X(refusals) \
     X(reads) \
+    X(ramp) \
     X(check) \
     X(clean) \
     X(serve) \

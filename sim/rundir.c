@@ -26,21 +26,20 @@ static void on_flush(struct timer *t)
     loop_timer_set(d->w->loop, t, mono_add(mono_now(), FLUSH_US));
 }
 
-/* "runs/20261130T091002Z-1", with "-2" and so on behind when it is taken. */
-static enum err default_dir(struct rundir *d, struct errinfo *ei)
+enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *ei)
 {
     char iso[40], stamp[20];
     struct stat st;
     wall_format(iso, sizeof(iso), wall_now());
     snprintf(stamp, sizeof(stamp), "%.4s%.2s%.2sT%.2s%.2s%.2sZ", iso, iso + 5, iso + 8, iso + 11, iso + 14, iso + 17);
     for (int i = 1; i < SAME_NAME_MAX; i++) {
-        int n = snprintf(d->path, sizeof(d->path), "runs/%s-%" PRIu64, stamp, d->w->conf.seed);
+        int n = snprintf(dst, size, "runs/%s-%" PRIu64, stamp, seed);
         if (i > 1)
-            snprintf(d->path + n, sizeof(d->path) - (size_t)n, "-%d", i);
-        if (stat(d->path, &st) != 0)
+            snprintf(dst + n, size - (size_t)n, "-%d", i);
+        if (stat(dst, &st) != 0)
             return ERR_OK;
     }
-    return err_set(ei, ERR_ENV, "%s and its like are there already: give another --run-dir", d->path);
+    return err_set(ei, ERR_ENV, "%s and its like are there already: give another --run-dir", dst);
 }
 
 enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, struct errinfo *ei)
@@ -50,7 +49,7 @@ enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, stru
     if (dir && !str_fit(d->path, sizeof(d->path), dir))
         return err_set(ei, ERR_USAGE, "--run-dir is longer than %zu bytes", sizeof(d->path) - 1);
     if (!dir)
-        e = default_dir(d, ei);
+        e = rundir_default(d->path, sizeof(d->path), w->conf.seed, ei);
     if (e == ERR_OK)
         e = ledger_create(&w->ledger, d->path, ei);
     if (e != ERR_OK) {

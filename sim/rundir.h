@@ -10,6 +10,8 @@ struct rundir {
     struct worker *w;
     bool warned; /* of a write error */
 };
+/* "runs/20261130T091002Z-1", with "-2" and so on behind when it is taken. */
+enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *ei) WARN_UNUSED;
 /* dir NULL: runs/<stamp>-<seed>, the first free of that name. Opens the ledger into w. */
 enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, struct errinfo *ei) WARN_UNUSED;
 /* Writes run.json anew. fingerprint: of the planned actions. */

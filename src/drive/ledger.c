@@ -140,7 +140,7 @@ uint64_t ledger_version_hash(const char *id, uint64_t version)
     return rng_mix64(hash_str(id) + 5 * version);
 }
 
-static enum err make_dirs(const char *dir, struct errinfo *ei)
+enum err ledger_make_folder(const char *dir, struct errinfo *ei)
 {
     char path[512];
     if (!str_fit(path, sizeof(path) - 16, dir) || dir[0] == '\0')
@@ -185,7 +185,7 @@ static void flush(struct ledger *l)
 
 enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei)
 {
-    enum err e = make_dirs(dir, ei);
+    enum err e = ledger_make_folder(dir, ei);
     if (e != ERR_OK)
         return e;
     struct ledger *l = mem_zalloc(sizeof(*l));

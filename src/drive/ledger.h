@@ -47,6 +47,8 @@ uint64_t ledger_version_hash(const char *id, uint64_t version);
 
 struct ledger;
 /* Makes DIR and its parents; ERR_IO when it already holds a ledger or cannot be written, ERR_FULL on a full disk. */
+/* With its parents; one that is there is fine. */
+enum err ledger_make_folder(const char *dir, struct errinfo *ei) WARN_UNUSED;
 enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei) WARN_UNUSED;
 /* Never fails at once: the first write error is kept (ledger_error) and what follows is counted as lost. */
 void ledger_append(struct ledger *l, const struct ledger_record *r);

@@ -1,0 +1,198 @@
+/* A ramp's figures, written three times: a table for people, JSON, CSV. One table of columns serves the two files. */
+#include "base/mem.h"
+#include "sim/ramp.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static double ms(const struct hist *h, double pct)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+    return us < 0 ? -1 : (double)us / 1e3;
+}
+
+static const struct hist *times(const struct ramp_step *s, enum drive_op op)
+{
+    return s->stats.op[op].from_send;
+}
+
+static double mb(double bytes)
+{
+    return bytes < 0 ? -1 : bytes / 1e6;
+}
+
+/* clang-format off */
+#define COLUMNS(X) /* key, decimals, value; below 0: nothing was measured */ \
+    X("sessions", 0, s->asked) \
+    X("up", 0, s->peak) \
+    X("ok", 0, s->ok) \
+    X("refused", 0, s->refused) \
+    X("timed_out", 0, s->timed_out) \
+    X("failed", 0, s->failed) \
+    X("unfinished", 0, s->unfinished) \
+    X("sign_in_p50_ms", 1, ms(times(s, OP_SIGN_IN), 50)) \
+    X("sign_in_p95_ms", 1, ms(times(s, OP_SIGN_IN), 95)) \
+    X("sign_in_p99_ms", 1, ms(times(s, OP_SIGN_IN), 99)) \
+    X("uploads", 0, (double)stats_ok(&s->stats, OP_UPLOAD)) \
+    X("upload_p50_ms", 1, ms(times(s, OP_UPLOAD), 50)) \
+    X("upload_p95_ms", 1, ms(times(s, OP_UPLOAD), 95)) \
+    X("upload_p99_ms", 1, ms(times(s, OP_UPLOAD), 99)) \
+    X("mb_per_s", 2, mb(s->measured.bytes_per_s)) \
+    X("expected_mb_per_s", 2, mb(s->expected.bytes_per_s)) \
+    X("expected_upload_p95_ms", 1, s->expected.upload_p95_s < 0 ? -1 : s->expected.upload_p95_s * 1e3) \
+    X("measured_seconds", 2, (double)s->measured_us / 1e6) \
+    X("seconds", 2, (double)s->took_us / 1e6) \
+    X("drained_seconds", 2, (double)s->drained_us / 1e6)
+/* clang-format on */
+
+struct column {
+    const char *key;
+    int decimals;
+};
+static const struct column columns[] = {
+#define X(key, decimals, value) {key, decimals},
+    COLUMNS(X)
+#undef X
+};
+
+static void values_of(const struct ramp_step *s, double out[ARRAY_LEN(columns)])
+{
+    const double values[] = {
+#define X(key, decimals, value) value,
+        COLUMNS(X)
+#undef X
+    };
+    memcpy(out, values, sizeof(values));
+}
+
+/* ---- for people ---- */
+
+static const char *figure(char *dst, size_t n, double v)
+{
+    if (v < 0)
+        snprintf(dst, n, "-");
+    else
+        str_format(dst, n, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+    return dst;
+}
+
+static void print_head(const struct ramp *r)
+{
+    FILE *out = r->conf->out;
+    bool uploads = r->conf->work.kind == RAMP_UPLOAD;
+    fprintf(out, "%8s %6s %6s %8s %9s %7s  %24s", "sessions", "up", "ok", "refused", "timed out", "failed",
+            "sign in p50/p95/p99 ms");
+    if (uploads)
+        fprintf(out, "  %24s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
+    fputc('\n', out);
+}
+
+static void print_three(FILE *out, const struct hist *h, double scale)
+{
+    static const double at[] = {50, 95, 99};
+    char text[80] = "", one[32];
+    for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+        double v = ms(h, at[i]);
+        size_t n = strlen(text);
+        snprintf(text + n, sizeof(text) - n, "%s%s", i ? " / " : "", figure(one, sizeof(one), v < 0 ? v : v * scale));
+    }
+    fprintf(out, "  %24s", text);
+}
+
+void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
+{
+    FILE *out = r->conf->out;
+    char a[32], b[32];
+    if (!out)
+        return;
+    if (s->number == 1)
+        print_head(r);
+    fprintf(out, "%8u %6u %6u %8u %9u %7u", s->asked, s->peak, s->ok, s->refused, s->timed_out, s->failed);
+    print_three(out, times(s, OP_SIGN_IN), 1);
+    if (r->conf->work.kind == RAMP_UPLOAD) {
+        print_three(out, times(s, OP_UPLOAD), 1e-3);
+        fprintf(out, " %8s", figure(a, sizeof(a), mb(s->measured.bytes_per_s)));
+        figure(a, sizeof(a), s->expected.upload_p95_s);
+        figure(b, sizeof(b), mb(s->expected.bytes_per_s));
+        fprintf(out, "  %12s, %6s", a, b);
+    }
+    if (s->unfinished)
+        fprintf(out, "  %u unfinished", s->unfinished);
+    fputc('\n', out);
+    fflush(out);
+}
+
+/* ---- for programs ---- */
+
+static void write_operations(const struct ramp_step *s, struct jsonw *w)
+{
+    static const double at[] = {50, 95, 99, 100};
+    static const char *const keys[] = {"p50_ms", "p95_ms", "p99_ms", "max_ms"};
+    jsonw_object(w, "operations");
+    for (int op = 0; op < OP_COUNT; op++) {
+        if (stats_calls(&s->stats, (enum drive_op)op) == 0)
+            continue;
+        jsonw_object(w, drive_op_key((enum drive_op)op));
+        jsonw_i64(w, "ok", (int64_t)stats_ok(&s->stats, (enum drive_op)op));
+        jsonw_i64(w, "failed", (int64_t)stats_failed(&s->stats, (enum drive_op)op));
+        for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+            double v = ms(times(s, (enum drive_op)op), at[i]);
+            if (v < 0)
+                jsonw_null(w, keys[i]);
+            else
+                jsonw_f64(w, keys[i], v, 3);
+        }
+        jsonw_end_object(w);
+    }
+    jsonw_end_object(w);
+}
+
+static void write_step(const struct ramp_step *s, struct jsonw *w)
+{
+    double values[ARRAY_LEN(columns)];
+    values_of(s, values);
+    jsonw_object(w, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+        if (values[i] < 0)
+            jsonw_null(w, columns[i].key);
+        else
+            jsonw_f64(w, columns[i].key, values[i], columns[i].decimals);
+    }
+    write_operations(s, w);
+    jsonw_end_object(w);
+}
+
+void ramp_write_json(const struct ramp *r, struct result *out)
+{
+    struct buf json = BUF_INIT(4u << 20);
+    struct jsonw w;
+    jsonw_init(&w, &json);
+    jsonw_array(&w, NULL);
+    for (unsigned i = 0; i < r->n; i++)
+        write_step(&r->steps[i], &w);
+    jsonw_end_array(&w);
+    result_part(out, "steps", &json);
+    buf_done(&json);
+}
+
+enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei)
+{
+    char file[300], text[40];
+    double values[ARRAY_LEN(columns)];
+    snprintf(file, sizeof(file), "%s/steps.csv", r->run_dir);
+    FILE *f = fopen(file, "we");
+    if (!f)
+        return err_sys(ei, ERR_IO, "cannot write %s", file);
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        fprintf(f, "%s%s", i ? "," : "", columns[i].key);
+    fputc('\n', f);
+    for (unsigned k = 0; k < r->n; k++) {
+        values_of(&r->steps[k], values);
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+            str_format(text, sizeof(text), "%.*f", columns[i].decimals, values[i]);
+            fprintf(f, "%s%s", i ? "," : "", values[i] < 0 ? "" : text);
+        }
+        fputc('\n', f);
+    }
+    return fclose(f) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", file);
+}

@@ -1,0 +1,172 @@
+#include "sim/session.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PAUSE_US US_PER_S /* after an upload that failed */
+
+/* ---- what is noted ---- */
+
+/* RFC 4180: a quote is doubled. */
+static void write_quoted(FILE *f, const char *text)
+{
+    fputc('"', f);
+    for (; *text; text++) {
+        if (*text == '"')
+            fputc('"', f);
+        fputc(*text, f);
+    }
+    fputc('"', f);
+}
+
+static void log_line(const struct session *x, enum drive_op op, const struct api_result *r)
+{
+    char began[40], ms[40];
+    FILE *f = x->r->log;
+    if (!f)
+        return;
+    struct wall at = {wall_now().us - mono_diff(mono_now(), r->sent)};
+    str_format(ms, sizeof(ms), "%.3f", (double)mono_diff(r->done, r->sent) / 1e3);
+    fprintf(f, "%u,%u,%s,%s,%s,%s,%d,%" PRIu64 ",", x->s->number, x->index + 1, drive_op_key(op),
+            wall_format(began, sizeof(began), at), ms, outcome_key(r->outcome), r->status, r->bytes_up);
+    write_quoted(f, r->reason);
+    fputc('\n', f);
+}
+
+void session_note(struct session *x, enum drive_op op, const struct api_result *r, struct mono due)
+{
+    struct ramp_step *s = x->s;
+    bool measured = op == OP_SIGN_IN || s->once || !mono_before(r->sent, s->measure_from);
+    if (measured)
+        stats_record(&s->stats, op, r, due);
+    meter_requests(&x->r->w->meter, op == OP_SIGN_IN ? CAUSE_SETUP : CAUSE_ACTION, 1);
+    meter_record(&x->r->w->meter, op, r, due);
+    log_line(x, op, r);
+    if (r->outcome == OUT_OK || x->worst != OUT_OK)
+        return;
+    x->worst = r->outcome;
+    x->timed_out = r->outcome == OUT_TIMEOUT || (r->outcome == OUT_UNKNOWN && r->err == ERR_TIMEOUT);
+}
+
+/* A session is what its first failure was. */
+static void count(const struct session *x)
+{
+    struct ramp_step *s = x->s;
+    if (x->timed_out)
+        s->timed_out++;
+    else if (x->worst == OUT_OK)
+        s->ok++;
+    else if (x->worst == OUT_REFUSED || x->worst == OUT_THROTTLED)
+        s->refused++;
+    else if (x->worst == OUT_UNFINISHED)
+        s->unfinished++;
+    else
+        s->failed++;
+}
+
+/* ---- what it does ---- */
+
+static const struct login *login_of(const struct session *x)
+{
+    return &x->r->w->logins[x->index % x->r->w->n_logins];
+}
+
+/* Where signing in is no part of the work (a session is a token that many share), the one there is is used. */
+static bool shares_session(const struct session *x)
+{
+    return x->r->conf->work.kind != RAMP_SIGN_IN && (x->r->w->caps & API_CAP_SIGN_UP);
+}
+
+static MAY_YIELD bool sign_in(struct session *x, struct mono due)
+{
+    struct worker *w = x->r->w;
+    struct api_conf conf = api_conf_of(w->ctx);
+    struct api_result r = {.outcome = OUT_TRANSPORT, .sent = mono_now()};
+    struct errinfo why = {0};
+    conf.timeout_us = x->r->conf->timeout_us;
+    enum err e = api_new(&x->api, &conf, &why);
+    if (e == ERR_OK && shares_session(x)) {
+        api_share_session(x->api, login_of(x)->api);
+        return true;
+    }
+    if (e == ERR_OK) {
+        const char *email = login_of(x)->email;
+        api_sign_in(x->api, email, target_password(w->ctx->target, email), &r);
+    } else {
+        r.err = e;
+        r.done = mono_now();
+        snprintf(r.reason, sizeof(r.reason), "%.199s", err_message(&why));
+    }
+    session_note(x, OP_SIGN_IN, &r, due);
+    return r.outcome == OUT_OK;
+}
+
+static MAY_YIELD bool upload(struct session *x, unsigned k)
+{
+    struct ramp *r = x->r;
+    struct arena *mem = arena_new(2048);
+    struct drive_file made = {.size = -1};
+    struct api_result res;
+    char name[80];
+    const struct content content = {
+        .key = rng_mix64(r->w->run_key ^ ((uint64_t)x->s->number << 48 | (uint64_t)x->index << 24 | k)),
+        .revision = 1,
+        .size = (uint64_t)r->conf->work.bytes,
+        .ext = "bin"};
+    snprintf(name, sizeof(name), "ramp-%08x-%u-%u-%u.bin", (unsigned)(r->w->run_key >> 16), x->s->number, x->index + 1,
+             k + 1);
+    const struct api_upload u = {
+        .parent_id = r->folder[0] ? r->folder : NULL, .name = name, .content = &content, .taken = &x->s->sent};
+    api_upload(x->api, &u, mem, &made, &res);
+    session_note(x, OP_UPLOAD, &res, (struct mono){0});
+    arena_free(&mem);
+    return res.outcome == OUT_OK;
+}
+
+static bool goes_on(const struct session *x)
+{
+    return !x->s->over && !worker_draining(x->r->w);
+}
+
+static MAY_YIELD void work(struct session *x)
+{
+    struct worker *w = x->r->w;
+    if (x->r->conf->work.kind == RAMP_SIGN_IN) {
+        if (!x->s->once)
+            worker_sleep(w, mono_diff(x->s->hold_end, mono_now()), PHASE_DRAIN);
+        return;
+    }
+    for (unsigned k = 0; k == 0 || (goes_on(x) && !x->s->once); k++)
+        if (!upload(x, k) && goes_on(x) && !x->s->once)
+            worker_sleep(w, PAUSE_US, PHASE_DRAIN);
+}
+
+void session_run(void *arg)
+{
+    struct session *x = arg;
+    struct ramp_step *s = x->s;
+    struct mono due = mono_add(s->began, ramp_due_us(x->r->conf->arrive_per_s, x->index));
+    int64_t wait = mono_diff(due, mono_now());
+    if (wait > 0)
+        worker_sleep(x->r->w, wait, PHASE_DRAIN);
+    if (worker_draining(x->r->w)) {
+        x->worst = OUT_UNFINISHED;
+    } else if (sign_in(x, due)) {
+        s->up++;
+        if (s->up > s->peak)
+            s->peak = s->up;
+        work(x);
+        s->up--;
+    }
+    api_free(&x->api);
+    x->ended = true;
+    count(x);
+}
+
+void session_cancel(struct session *x)
+{
+    if (x->api && !x->ended)
+        api_cancel(x->api);
+}

@@ -1,0 +1,124 @@
+#include "sim/ramp_plan.h"
+#include "unit.h"
+#include <string.h>
+
+static void steps(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want; /* NULL: refused */
+    } rows[] = {
+        {"100", "100"},
+        {"25,50,100", "25 50 100"},
+        {"100, 50", "100 50"},
+        {"25:400:x2", "25 50 100 200 400"},
+        {"25:300:x2", "25 50 100 200 300"},
+        {"25:100:+50", "25 75 100"},
+        {"1:3:x1.2", "1 2 3"},
+        {"7:7:x2", "7"},
+        {"1:20000:*10", "1 10 100 1000 10000 20000"},
+        {"", NULL},
+        {"0", NULL},
+        {"-5", NULL},
+        {"5,", NULL},
+        {"5,x", NULL},
+        {"20001", NULL},
+        {"25:400", NULL},
+        {"25:400:2", NULL},
+        {"25:400:x1", NULL},
+        {"25:400:+0", NULL},
+        {"400:25:x2", NULL},
+        {"1:20000:+1", NULL}, /* more steps than anybody waits for */
+        {"a:b:x2", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct ramp_steps s;
+        struct errinfo why = {0};
+        char got[400] = "";
+        enum err e = ramp_parse_steps(rows[i].text, &s, &why);
+        for (unsigned k = 0; e == ERR_OK && k < s.n; k++)
+            snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%u", k ? " " : "", s.sessions[k]);
+        if ((e == ERR_OK) != (rows[i].want != NULL) || (rows[i].want && strcmp(got, rows[i].want) != 0))
+            fail_msg("\"%s\": %d \"%s\"", rows[i].text, e, got);
+        if (e != ERR_OK && *rows[i].text)
+            assert_non_null(strstr(why.msg, rows[i].text));
+    }
+}
+
+static void rates_and_links(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        enum err (*parse)(const char *, double *, struct errinfo *);
+        double want; /* -1: refused */
+    } rows[] = {
+        {"5/s", ramp_parse_rate, 5},
+        {"300/min", ramp_parse_rate, 5},
+        {"0.5", ramp_parse_rate, 0.5},
+        {"0", ramp_parse_rate, 0},
+        {"5/h", ramp_parse_rate, -1},
+        {"-1/s", ramp_parse_rate, -1},
+        {"", ramp_parse_rate, -1},
+        {"110MB/s", ramp_parse_link, 110e6},
+        {"1Gbit/s", ramp_parse_link, 125e6},
+        {"1.5MiB/s", ramp_parse_link, 1572864},
+        {"64 KiB/s", ramp_parse_link, 65536},
+        {"7B", ramp_parse_link, 7},
+        {"110", ramp_parse_link, -1},
+        {"MB/s", ramp_parse_link, -1},
+        {"0MB/s", ramp_parse_link, -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        double got = -1;
+        enum err e = rows[i].parse(rows[i].text, &got, NULL);
+        if ((e == ERR_OK) != (rows[i].want >= 0) || (e == ERR_OK && got != rows[i].want))
+            fail_msg("\"%s\": %d %g", rows[i].text, e, got);
+    }
+}
+
+static void work(void **state)
+{
+    (void)state;
+    struct ramp_work w;
+    assert_int_equal(ramp_parse_work("sign-in", &w, NULL), ERR_OK);
+    assert_int_equal(w.kind, RAMP_SIGN_IN);
+    assert_int_equal(ramp_parse_work("apps", &w, NULL), ERR_OK);
+    assert_int_equal(w.kind, RAMP_APPS);
+    assert_int_equal(ramp_parse_work("upload:50MiB", &w, NULL), ERR_OK);
+    assert_int_equal(w.kind, RAMP_UPLOAD);
+    assert_true(w.bytes == 50 * 1048576);
+    assert_int_equal(ramp_parse_work("upload", &w, NULL), ERR_USAGE);
+    assert_int_equal(ramp_parse_work("upload:many", &w, NULL), ERR_USAGE);
+    assert_int_equal(ramp_parse_work("download:1MiB", &w, NULL), ERR_USAGE);
+}
+
+/* The document's own figures: 50 MB each over 110 MB/s shared by 100 sessions is 45 s. */
+static void expectations(void **state)
+{
+    (void)state;
+    const struct ramp_measure first = {.sessions = 25, .bytes_per_s = 50e6, .upload_p95_s = 25};
+    const struct ramp_measure none = {.sessions = 25, .bytes_per_s = -1, .upload_p95_s = -1};
+    struct ramp_measure x = ramp_expect(&first, 100, 110e6, 50000000);
+    assert_true(x.bytes_per_s == 110e6 && x.upload_p95_s > 45.4 && x.upload_p95_s < 45.5);
+    x = ramp_expect(&first, 100, 0, 50000000);
+    assert_true(x.bytes_per_s == 200e6 && x.upload_p95_s == 25);
+    x = ramp_expect(&none, 100, 0, 50000000);
+    assert_true(x.bytes_per_s < 0 && x.upload_p95_s < 0);
+}
+
+static void arrivals(void **state)
+{
+    (void)state;
+    assert_true(ramp_due_us(5, 0) == 0 && ramp_due_us(5, 1) == 200000 && ramp_due_us(5, 300) == 60000000);
+    assert_true(ramp_due_us(0, 99) == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps),        cmocka_unit_test(rates_and_links), cmocka_unit_test(work),
+        cmocka_unit_test(expectations), cmocka_unit_test(arrivals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
