@@ -32,4 +32,6 @@ uint64_t plan_files_needed(unsigned apps, unsigned logins);
 /* Raises the soft limit to what is needed. ERR_ENV with the numbers when the hard limit is lower. *limit (may be NULL)
  * gets the soft limit now in force. */
 enum err plan_open_files(unsigned apps, unsigned logins, uint64_t *limit, struct errinfo *ei) WARN_UNUSED;
+/* The same for so many bare connections. */
+enum err plan_connections(unsigned connections, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -25,6 +25,7 @@ const struct opt usage_common_opts[] = {
     {"known-hosts", 0, "FILE", OPT_STR, offsetof(struct cmd_common, known_hosts), 0, 0,
      "host keys that are trusted at sftp://\n(default ~/.ssh/known_hosts)"},
     {"cafile", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "trust the certificates of FILE"},
+    {"cacert", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "the same, as curl calls it"},
     {"insecure", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, insecure), 0, 0,
      "accept any certificate and any host key"},
     {"quiet", 'q', NULL, OPT_FLAG, offsetof(struct cmd_common, quiet), 0, 0,

@@ -40,7 +40,8 @@
     X(BIG_DOWNLOAD, "big_download", "big download", 0) \
     X(BULK_COPY, "bulk_copy", "bulk copy", 0) \
     X(BULK_TRASH, "bulk_trash", "bulk trash", 0) \
-    X(BULK_PURGE, "bulk_purge", "bulk delete", 0)
+    X(BULK_PURGE, "bulk_purge", "bulk delete", 0) \
+    X(REQUEST, "request", "request", 0) /* of sim http: any server's, so of no kind that we know */
 /* clang-format on */
 enum drive_op {
 #define X(sym, key, text, weight) OP_##sym,

@@ -340,7 +340,7 @@ static bool says_production(struct sv host)
     return false;
 }
 
-static enum err judge_host(const struct target *t, const char *host, struct errinfo *ei)
+enum err target_judge_host(const struct target *t, const char *host, struct errinfo *ei)
 {
     struct sv h = bare_host(host);
     if (says_production(h))
@@ -368,7 +368,7 @@ enum err target_require_url(const struct target *t, struct errinfo *ei)
     if (u.user || u.password)
         err = err_set(ei, ERR_USAGE, "TMA_URL must not carry a user name or password: set TMA_LOAD_PASSWORD instead");
     else
-        err = judge_host(t, u.host, ei);
+        err = target_judge_host(t, u.host, ei);
     http_url_done(&u);
     return err;
 }

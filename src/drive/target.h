@@ -54,6 +54,8 @@ struct cmd_ctx;
 MAY_YIELD enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei) WARN_UNUSED;
 bool target_has_s3(const struct target *t);
 struct blob_conf target_blob_conf(const struct target *t); /* borrowed from t */
+/* Whether load may be aimed at this host: ERR_SAFETY with a sentence unless it is loopback or --allow-host. */
+enum err target_judge_host(const struct target *t, const char *host, struct errinfo *ei) WARN_UNUSED;
 /* True when host is this machine by its form alone: localhost, 127.0.0.0/8, ::1. */
 bool target_host_is_loopback(const char *host);
 #endif

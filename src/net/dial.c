@@ -12,6 +12,7 @@
 
 struct dial {
     struct addrinfo *addrs;
+    unsigned n, next;
 };
 struct attempt {
     struct io io;
@@ -31,6 +32,8 @@ enum err dial_new(struct dial **out, const char *host, int port, struct errinfo 
         return err_set(ei, ERR_RESOLVE, "the host %s has no address", host);
     *out = mem_zalloc(sizeof(**out));
     (*out)->addrs = found;
+    for (const struct addrinfo *a = found; a; a = a->ai_next)
+        (*out)->n++;
     return ERR_OK;
 }
 
@@ -90,10 +93,15 @@ static MAY_YIELD enum err attempt(struct loop *l, const struct addrinfo *a, stru
     return e;
 }
 
-enum err dial_connect(struct loop *l, const struct dial *d, struct mono deadline, int *fd, struct errinfo *ei)
+enum err dial_connect(struct loop *l, struct dial *d, struct mono deadline, int *fd, struct errinfo *ei)
 {
+    unsigned first = d->next++ % d->n;
     enum err e = ERR_CONNECT;
-    for (const struct addrinfo *a = d->addrs; a && e != ERR_OK; a = a->ai_next)
+    for (unsigned i = 0; i < d->n && e != ERR_OK; i++) {
+        const struct addrinfo *a = d->addrs;
+        for (unsigned skip = (first + i) % d->n; skip; skip--)
+            a = a->ai_next;
         e = attempt(l, a, deadline, fd, ei);
+    }
     return e;
 }

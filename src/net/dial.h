@@ -8,8 +8,9 @@ struct dial; /* a host and port with their addresses */
 /* host may be an IPv6 address in brackets. ERR_RESOLVE when it has no address. */
 enum err dial_new(struct dial **out, const char *host, int port, struct errinfo *ei) WARN_UNUSED;
 void dial_free(struct dial **d);
-/* A connected socket, non-blocking and without Nagle's delay; the caller closes it. CONNECT (nothing listens there),
+/* A connected socket, non-blocking and without Nagle's delay; the caller closes it. Each call starts at the next of the
+ * addresses, so that connections spread over them, and falls back to the others. CONNECT (nothing listens there),
  * RESET, TIMEOUT. */
-MAY_YIELD enum err dial_connect(struct loop *l, const struct dial *d, struct mono deadline, int *fd,
+MAY_YIELD enum err dial_connect(struct loop *l, struct dial *d, struct mono deadline, int *fd,
                                 struct errinfo *ei) WARN_UNUSED;
 #endif

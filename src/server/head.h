@@ -2,7 +2,7 @@
 #define SERVER_HEAD_H
 /* One HTTP/1.x request head, parsed as its bytes come, and the chunked coding of its body: http-parser does the syntax,
  * this module adds what it leaves open (limits, Host, strict lengths, one transfer coding). Pure: fed from memory, so
- * that unit tests and fuzzing need no socket. The owner of http_parser.h. Layer 3. */
+ * that unit tests and fuzzing need no socket. The owner of http_parser.h for requests. Layer 3. */
 #include "server/http.h"
 
 #define HEAD_BYTES_MAX   (16 * 1024)
