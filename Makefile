@@ -135,12 +135,12 @@ fuzz-run: $(FUZZ)
 fuzz:
 	@$(MAKE) --no-print-directory V=fuzz fuzz-run
 
-# The engine beside wrk, ab and hey on one local nginx. On a machine with other work to do, believe the ratios only.
+# The engine and sim http beside wrk, ab and hey on one local nginx. On a machine with other work to do, believe the ratios only.
 $(OBJ)/bench/%: tests/bench/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK)
-bench: $(OBJ)/bench/engine
-	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine)
+bench: $(OBJ)/bench/engine $(OBJ)/sim.bin
+	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine) $(abspath $(OBJ)/sim.bin)
 
 # Each planted fault under a short load: which check finds it? RUNS, CLEAN, FAULTS, JOBS, WRITE: see tests/judge.pl.
 judge: $(OBJ)/sim.bin

@@ -209,16 +209,16 @@ static void on_sample(void *arg, const struct stress_sample *s)
 {
     struct http_run *h = arg;
     struct stats *stats = &h->ctx->result->stats;
-    struct mono now = mono_now();
     struct api_result r;
     r.outcome = outcome_of(s);
     r.status = s->status;
-    r.done = now;
-    r.sent = mono_add(now, -s->total_us);
+    r.done = s->done;
+    r.sent = mono_add(s->done, -s->total_us);
     r.bytes_up = s->bytes_sent;
     r.bytes_down = s->bytes_received;
-    str_fit(r.reason, sizeof r.reason, s->failure == STRESS_ANSWERED ? "from the server" : s->reason);
-    stats_record(stats, OP_REQUEST, &r, mono_add(now, -s->from_due_us));
+    if (r.outcome != OUT_OK)
+        str_fit(r.reason, sizeof r.reason, s->failure == STRESS_ANSWERED ? "from the server" : s->reason);
+    stats_record(stats, OP_REQUEST, &r, mono_add(s->done, -s->from_due_us));
     stats->requests++;
     stats->reconnects += s->retried;
     http_report_add(h->report, s);

@@ -296,11 +296,11 @@ static void linger(struct conn *c)
 static void finish_sample(struct conn *c, enum stress_failure f, struct mono due)
 {
     struct stress_sample *x = &c->x;
-    struct mono now = mono_now();
     struct stress_info *info = &c->s->info;
     x->failure = f;
-    x->total_us = mono_diff(now, c->began);
-    x->from_due_us = mono_diff(now, due);
+    x->done = mono_now();
+    x->total_us = mono_diff(x->done, c->began);
+    x->from_due_us = mono_diff(x->done, due);
     if (f == STRESS_ANSWERED) {
         x->status = (int)c->parser.status_code;
         x->kept = http_should_keep_alive(&c->parser);
@@ -321,9 +321,9 @@ static bool lost_when_idle(const struct conn *c, enum stress_failure f)
 static void ask(struct conn *c, struct mono due)
 {
     const struct stress_conf *conf = &c->s->conf;
-    struct mono deadline = mono_add(mono_now(), conf->timeout_us);
+    c->began = conf->rate > 0 ? mono_now() : due;
+    struct mono deadline = mono_add(c->began, conf->timeout_us);
     enum stress_failure f;
-    c->began = mono_now();
     c->x = (struct stress_sample){.reused = c->io.fd >= 0};
     do {
         c->x.retried = c->x.reused && c->io.fd < 0;

@@ -28,7 +28,8 @@ struct stress_sample {
     int64_t connect_us;   /* with TLS; 0 on a reused connection */
     int64_t wait_us;      /* from the request's last byte to the answer's first */
     int64_t total_us;     /* from the start of connecting or sending to the answer's last byte */
-    int64_t from_due_us;  /* the same from when it was due */
+    struct mono done;
+    int64_t from_due_us;                             /* the same from when it was due */
     uint64_t bytes_sent, bytes_received, body_bytes; /* body_bytes: of the answer */
     const char *reason;                              /* of a failure; valid during the call */
 };

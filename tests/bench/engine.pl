@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# Small GETs against one local nginx, by our engine, wrk, ab and hey in turn; then the engine with event streams held,
-# and the memory that a held stream takes. Every round runs each tool once, so that a slow minute of the machine hits all
+# Small GETs against one local nginx, by our engine, wrk, ab and hey in turn; `sim http` beside ab, whose report it must
+# match; then the engine with event streams held, and the memory that a held stream takes. Every round runs each tool once, so that a slow minute of the machine hits all
 # of them; medians are shown, and ratios are medians of the rounds' ratios.
 #   BENCH_ROUNDS=5  BENCH_REQUESTS=100000
 use strict;
@@ -12,7 +12,8 @@ use List::Util qw(max);
 use POSIX ();
 use Time::HiRes qw(time sleep);
 
-my $engine = shift or die "usage: engine.pl path/to/engine\n";
+my $engine = shift or die "usage: engine.pl path/to/engine path/to/sim\n";
+my $sim = shift;
 my $rounds = $ENV{BENCH_ROUNDS} // 5;
 my $requests = $ENV{BENCH_REQUESTS} // 100_000;
 my $dir = File::Temp->newdir('drivesim-bench-XXXXXX', TMPDIR => 1);
@@ -161,6 +162,52 @@ sub compare_tools {
     }
 }
 
+# `sim http` asks what ab asks: the same counts, the same percentiles, for no more processor time. ab writes its percentiles
+# in fractions of a millisecond only as CSV.
+sub stress_once {
+    my ($url, $keep, $n) = @_;
+    my $csv = "$dir/ab.csv";
+    my %command = (
+        'sim http' => [$sim, 'http', "$url/small.json", '-n', $n, '-c', 16, ('-k') x $keep, '-q', '--json', "$dir/http.json"],
+        ab => ['ab', '-q', '-n', $n, '-c', 16, ('-k') x $keep, '-e', $csv, "$url/small.json"],
+    );
+    my %got;
+    for my $tool (sort keys %command) {
+        my ($text, $cpu, $status) = run(@{ $command{$tool} });
+        die "$tool failed: $text\n" if $status;
+        $got{$tool}{cpu} = $cpu / $n * 100_000;
+        ($got{$tool}{ $_->[0] }) = $text =~ $_->[1]
+            for [complete => qr/Complete requests:\s+(\d+)/], [html => qr/HTML transferred:\s+(\d+)/], [rate => qr/Requests per second:\s+([\d.]+)/];
+    }
+    my $t = decode_json(do { open my $f, '<', "$dir/http.json" or die; local $/; <$f> })->{http}{total_ms};
+    @{ $got{'sim http'} }{qw(p50 p99)} = @$t{qw(p50 p99)};
+    open my $f, '<', $csv or die "$csv: $!\n";
+    my %at = map { /^(\d+),([\d.]+)/ ? ($1 => $2) : () } <$f>;
+    @{ $got{ab} }{qw(p50 p99)} = @at{ 50, 99 };
+    return \%got;
+}
+
+sub compare_stress {
+    my ($url) = @_;
+    return goal('sim http beside ab', undef) if !$sim || !in_path('ab');
+    for my $keep (1, 0) {
+        my $n = $keep ? $requests : $requests / 4;
+        my @got = map { stress_once($url, $keep, $n) } 1 .. $rounds;
+        printf "\n%d GETs, 16 at a time, %s\n%-12s %12s %12s %12s %10s %10s %18s\n", $n, $keep ? 'keep-alive' : 'a connection each',
+            'client', 'complete', 'page bytes', 'requests/s', 'p50 ms', 'p99 ms', 'CPU s / 100,000';
+        my %m;
+        for my $tool ('sim http', 'ab') {
+            for my $key (qw(complete html rate p50 p99 cpu)) {
+                $m{$tool}{$key} = median(map { $_->{$tool}{$key} } @got);
+            }
+            printf "%-12s %12d %12d %12.0f %10.3f %10.3f %18.2f\n", $tool, @{ $m{$tool} }{qw(complete html rate p50 p99 cpu)};
+        }
+        goal('the same counts as ab', $m{'sim http'}{complete} == $m{ab}{complete} && $m{'sim http'}{html} == $m{ab}{html});
+        goal("a median within 10 % of ab's", abs(median(map { $_->{'sim http'}{p50} / $_->{ab}{p50} } @got) - 1) < 0.1);
+        goal('no more CPU than ab, but for 5 % of noise', median(map { $_->{'sim http'}{cpu} / $_->{ab}{cpu} } @got) <= 1.05);
+    }
+}
+
 sub engine_run {
     my ($text, undef, $status) = run($engine, 'get', @_);
     return $status ? undef : decode_json($text);
@@ -198,6 +245,7 @@ sub stream_memory {
 my $url = start_nginx();
 my $streams = start_streams();
 compare_tools($url);
+compare_stress($url);
 with_streams($url, $streams);
 stream_memory($url, $streams);
 close $streams->{keep};
