@@ -35,12 +35,12 @@ subtest 'what cannot be ordered' => sub {
 
 # Seconds of the window; the parts are brought back before the next one goes, on a slow machine too.
 my @orders = (
-    ['kill', 'server', 1, 1], ['pause', 'server', 4, 2], ['kill', 'redis', 7, 1], ['pause', 'redis', 9, 2],
-    ['kill', 'store', 12, 1], ['pause', 'store', 15, 2], ['fill', 'store', 18, 3], ['kill', 'postgres', 22, 1],
-    ['pause', 'postgres', 26, 2], ['fill', 'postgres', 29, 3],
+    ['kill', 'server', 1, 1], ['pause', 'server', 3.5, 1.5], ['kill', 'redis', 5.5, 1], ['pause', 'redis', 7.5, 1.5],
+    ['kill', 'store', 10, 1], ['pause', 'store', 12.5, 1.5], ['fill', 'store', 15, 2], ['kill', 'postgres', 18, 1],
+    ['pause', 'postgres', 21, 1.5], ['fill', 'postgres', 23, 2.5],
 );
 my $chaos = join ',', map { "$_->[0]:$_->[1]\@$_->[2]+$_->[3]" } @orders;
-my $h = $stack->sim(['run', 6, 10, 120, 34, '--chaos', $chaos, '--json', 'run.json'], timeout => 300);
+my $h = $stack->sim(['run', 6, 10, 120, 27, '--chaos', $chaos, '--json', 'run.json'], timeout => 300);
 my $json = json_file("$stack->{dir}/run.json");
 
 is $h->{status}, 0, 'an outage that was ordered fails no run by itself' or diag $h->{out}, $h->{err}, $stack->stack('logs', 'server')->{out};
@@ -69,7 +69,7 @@ subtest 'the time axis' => sub {
 
 subtest 'the schedule' => sub {
     my $n = $json->{actions};
-    is $n->{planned}, 6 * 2 * 34, 'planned';
+    is $n->{planned}, 6 * 2 * 27, 'planned';
     is $n->{done} + $n->{conflicts} + $n->{failed} + $n->{during_outage} + $n->{unfinished} + $n->{nothing_to_act_on} + $n->{not_started},
         $n->{planned}, 'each action has one end';
     cmp_ok $n->{not_started}, '<', $n->{planned} / 10, 'nearly all were started: an app that waits for a copy does nothing else';
@@ -90,6 +90,18 @@ subtest 'the verdict' => sub {
         is $check{$name}{status}, 'ok', "$name: " . ($check{$name}{summary} // '') or diag explain $check{$name};
     }
     isnt $check{events}{status}, 'violated', 'no event is missed' or diag explain $check{events};
+};
+
+subtest 'interrupted' => sub {
+    my $run = $stack->start(['run', 2, 5, 60, 60, '--chaos', 'kill:store@0+60,pause:postgres@0.5+60']);
+    ok sim_read($run, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'a run';
+    ok wait_until(30, sub { $stack->stack('status')->{status} == 3 }), 'that has taken the store away';
+    my ($postgres) = $stack->stack('status')->{out} =~ /^postgres +up +\d+ +(\d+)/m;
+    ok wait_until(30, sub { slurp("/proc/$postgres/stat") =~ /\) T / }), 'and stopped Postgres';
+    kill 'INT', $run->{pid};
+    is sim_finish($run, 90)->{status}, 130, 'ends in order' or diag $run->{err};
+    is $stack->stack('status')->{status}, 0, 'everything is back';
+    unlike slurp("/proc/$postgres/stat"), qr/\) T /, 'and goes on';
 };
 
 done_testing;
