@@ -28,6 +28,8 @@ static const struct opt options[] = {
     {"storage-test-budget", 0, "N", OPT_INT, AT(storage_test_budget), 0, 1e12,
      "tests of a bucket in 15 min (default 20, 0: no limit)"},
     {"stream-limit", 0, "N", OPT_INT, AT(stream_limit), 0, 1e9, "event streams a login (default 20, 0: no limit)"},
+    {"stream-backlog", 0, "SIZE", OPT_SIZE, AT(stream_backlog_bytes), 1024, 1 << 30,
+     "what may wait for the client of an event stream to read\nit; beyond that the stream is ended (default 256KiB)"},
     {"token-lifetime", 0, "TIME", OPT_DURATION, AT(token_lifetime_us), 1e6, 1e300,
      "how long a sign-in holds (default 7 days)"},
     {"idle-timeout", 0, "TIME", OPT_DURATION, AT(idle_timeout_us), 1e5, 1e300,

@@ -43,6 +43,7 @@ const struct server_conf server_conf_unset = {
     .login_budget = DRIVE_LOGINS_PER_15MIN,
     .storage_test_budget = 20,
     .stream_limit = DRIVE_STREAMS_PER_LOGIN,
+    .stream_backlog_bytes = 256 << 10,
     .token_lifetime_us = 7 * 24 * 3600 * US_PER_S,
     .idle_timeout_us = 75 * US_PER_S,
     .head_timeout_us = 15 * US_PER_S,

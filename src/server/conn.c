@@ -45,7 +45,7 @@ struct http_conn *conn_new(struct listener *l, int fd, const struct sockaddr *pe
     c->timer.fn = on_timer;
     c->deadline = MONO_NEVER;
     buf_init(&c->in, 64 * 1024);
-    buf_init(&c->push.out, PUSH_BACKLOG_MAX);
+    buf_init(&c->push.out, (size_t)conf_of(c)->stream_backlog_bytes);
     set_peer(c, peer);
     /* Answers leave at once: without this, a head and a body in two segments wait 40 ms for the client's ACK. */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));

@@ -43,6 +43,7 @@ static struct circle *circle_of(struct map *m, const char *id)
     struct circle *c = map_get(m, sv_of(id));
     if (!c) {
         c = mem_zalloc(sizeof *c);
+        c->sent = -1;
         snprintf(c->id, sizeof c->id, "%s", id);
         map_put(m, sv_of(id), c);
     }
@@ -54,6 +55,7 @@ static void leave_circle(struct map *m, struct circle *c)
     if (--c->n > 0)
         return;
     map_take(m, sv_of(c->id));
+    order_done(c);
     mem_free(c);
 }
 
@@ -135,6 +137,40 @@ static void deliver(struct stream *st, int64_t seq, struct sv frame)
         st->hub->server->metrics.events_sent++;
 }
 
+void circle_deliver(const struct circle *c, int64_t seq, struct sv frame)
+{
+    for (struct stream *st = c->first; st; st = st->next)
+        deliver(st, seq, frame);
+}
+
+void circle_resync(struct server *s, const struct circle *c)
+{
+    struct buf frame = BUF_INIT(1024);
+    for (struct stream *st = c->first; st; st = st->next) {
+        frame_resync(s, &frame, NULL);
+        deliver(st, -1, (struct sv){buf_cstr(&frame), frame.len});
+    }
+    buf_done(&frame);
+}
+
+void stream_drop_held(struct stream *st, int64_t beyond)
+{
+    struct held **at = &st->held;
+    st->held_last = NULL;
+    st->n_held = 0;
+    while (*at) {
+        struct held *held = *at;
+        if (held->seq > beyond) {
+            *at = held->next;
+            mem_free(held);
+            continue;
+        }
+        st->held_last = held;
+        st->n_held++;
+        at = &held->next;
+    }
+}
+
 void stream_go_live(struct stream *st)
 {
     st->live = true;
@@ -157,20 +193,10 @@ void frame_resync(struct server *s, struct buf *out, const char *cursor)
         s->metrics.resyncs++;
 }
 
-static void resync_circle(struct server *s, const struct circle *c)
-{
-    struct buf frame = BUF_INIT(1024);
-    for (struct stream *st = c->first; st; st = st->next) {
-        frame_resync(s, &frame, NULL);
-        deliver(st, -1, (struct sv){buf_cstr(&frame), frame.len});
-    }
-    buf_done(&frame);
-}
-
 static bool resync_one(void *arg, struct sv key, void *value)
 {
     (void)key;
-    resync_circle(arg, value);
+    circle_resync(arg, value);
     return true;
 }
 
@@ -183,7 +209,7 @@ static void resync_here(struct server *s, const char *account_id)
     }
     const struct circle *c = map_get(h->accounts, sv_of(account_id));
     if (c)
-        resync_circle(s, c);
+        circle_resync(s, c);
 }
 
 struct drop {
@@ -253,54 +279,8 @@ enum err frame_event(struct server *s, struct buf *out, int64_t seq, const char 
     return err ? err : buf_append_str(out, "\n\n");
 }
 
-/* FAULT_EVENT_LATE: what is to be published, 8 s later. */
-struct late_event {
-    struct server *server;
-    int64_t seq;
-    const char *type;
-    struct buf data;
-    char account_id[DRIVE_ID_MAX + 1];
-};
-
-static void publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data);
-
-static void publish_late(void *arg)
-{
-    struct late_event *late = arg;
-    coro_sleep_until(late->server->loop, mono_add(mono_now(), 8 * US_PER_S));
-    if (late->server->hub)
-        publish(late->server, late->account_id, late->seq, late->type, &late->data);
-    buf_done(&late->data);
-    mem_free(late);
-}
-
-/* Keeps copies: the caller's go before the event does. */
-static void hold_back(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
-{
-    struct late_event *late = mem_zalloc(sizeof *late + strlen(type) + 1);
-    char *own_type = (char *)(late + 1);
-    memcpy(own_type, type, strlen(type) + 1);
-    late->server = s;
-    late->seq = seq;
-    late->type = own_type;
-    snprintf(late->account_id, sizeof late->account_id, "%s", account_id);
-    buf_init(&late->data, FRAME_MAX);
-    if (buf_append(&late->data, buf_cstr(data), data->len) == ERR_OK)
-        coro_spawn(s->loop, publish_late, late);
-}
-
-void events_publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
-{
-    if (fault_hit(s, FAULT_EVENT_DROPPED))
-        return;
-    if (fault_hit(s, FAULT_EVENT_LATE))
-        hold_back(s, account_id, seq, type, data);
-    else
-        publish(s, account_id, seq, type, data);
-}
-
 /* "<seq> <frame>": a receiver passes the frame on as it is. */
-static void publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
+void events_publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data)
 {
     struct buf message = BUF_INIT(FRAME_MAX);
     char at[32], channel[sizeof EVENTS + DRIVE_ID_MAX + 1];
@@ -366,9 +346,9 @@ static void on_message(void *arg, struct sv channel, struct sv payload)
     if (!sv_starts(channel, SV(EVENTS)) || !sv_split(&payload, ' ', &seq_text) || !sv_to_i64(seq_text, &seq))
         return;
     struct sv account = {channel.p + strlen(EVENTS), channel.n - strlen(EVENTS)};
-    const struct circle *c = map_get(s->hub->accounts, account);
-    for (struct stream *st = c ? c->first : NULL; st; st = st->next)
-        deliver(st, seq, payload);
+    struct circle *c = map_get(s->hub->accounts, account);
+    if (c)
+        order_message(s, c, seq, payload);
 }
 
 static void on_up(void *arg, bool up)
@@ -420,6 +400,8 @@ static MAY_YIELD void stop(struct server *s)
     struct hub *h = s->hub;
     loop_timer_stop(&h->tick);
     s->hub = NULL;
+    while (h->catching_up > 0)
+        done_wait(s->loop, &h->caught_up);
     if (map_count(h->users) > 0)
         return; /* a stream outlived the grace time and still points here: the process is about to end */
     map_free(&h->accounts);

@@ -43,20 +43,17 @@ static MAY_YIELD int64_t last_seq(struct request *r)
 /* Appends the frames after `from` up to the present. False when they are not all to be had. */
 static MAY_YIELD bool replay(struct request *r, struct stream *st, int64_t from, int64_t last, struct buf *out)
 {
-    static const char sql[] = "SELECT seq, type, drive_iso(at), data::text FROM changes "
-                              "WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT 1001";
-    const char *params[] = {r->login.account_id, arena_printf(r->mem, "%lld", (long long)from)};
     struct pg_result *res = NULL;
     struct errinfo ei;
 
-    if (from > last || last - from > REPLAY_MAX || pg_run(r->server->pg, sql, 2, params, &res, &ei) != ERR_OK)
+    if (from > last || last - from > REPLAY_MAX ||
+        order_read(r->server, r->login.account_id, from, &res, &ei) != ERR_OK)
         return false;
     bool complete = pg_rows(res) >= last - from && pg_rows(res) <= REPLAY_MAX;
     st->seen = from;
     for (int i = 0; complete && i < pg_rows(res); i++) {
         int64_t seq = pg_i64(res, i, 0);
-        complete = seq == st->seen + 1 && frame_event(r->server, out, seq, pg_str(res, i, 1), pg_str(res, i, 2),
-                                                      sv_of(pg_str(res, i, 3))) == ERR_OK;
+        complete = seq == st->seen + 1 && order_frame(r->server, out, res, i) == ERR_OK;
         st->seen = seq;
     }
     pg_result_free(&res);
@@ -92,8 +89,10 @@ static void frame_connected(struct server *s, struct buf *out, int64_t seq)
 static MAY_YIELD void first_frames(struct request *r, struct stream *st, struct buf *out)
 {
     struct sv last_id = req_header(r, "Last-Event-ID");
-    struct buf missed = BUF_INIT(16 * 1024 * 1024);
+    /* No more than a stream may have waiting anyway: a reader that is far behind is told to list instead. */
+    struct buf missed = BUF_INIT((size_t)r->server->conf->stream_backlog_bytes);
     int64_t from = -1, last = last_seq(r);
+    order_base(r->server, st->account, last);
     bool wanted = last_id.p && last_id.n > 0, known = cursor_parse(r->server, last_id, &from);
     char cursor[CURSOR_MAX];
 
@@ -102,6 +101,7 @@ static MAY_YIELD void first_frames(struct request *r, struct stream *st, struct 
         if (buf_append(out, buf_cstr(&missed), missed.len) != ERR_OK)
             st->lost = true;
     } else if (wanted || last < 0) {
+        buf_reset(&missed);
         st->seen = last >= 0 ? last : 0;
         frame_resync(r->server, &missed, last >= 0 ? cursor_format(r->server, cursor, last) : NULL);
         if (buf_append(out, buf_cstr(&missed), missed.len) != ERR_OK)
@@ -121,7 +121,7 @@ static MAY_YIELD void get_events(struct request *r)
         hub_leave(st);
         return;
     }
-    struct buf out = BUF_INIT(20 * 1024 * 1024);
+    struct buf out = BUF_INIT(1024 + 2 * (size_t)r->server->conf->stream_backlog_bytes);
     first_frames(r, st, &out);
     enum err err = reply_stream_write(r, (struct sv){buf_cstr(&out), out.len});
     if (!err && st->lost) {

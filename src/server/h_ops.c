@@ -62,6 +62,8 @@ OF_COUNTER(bytes_out)
 OF_COUNTER(aborted)
 OF_COUNTER(events_sent)
 OF_COUNTER(resyncs)
+OF_COUNTER(event_gaps)
+OF_COUNTER(slow_streams)
 OF_COUNTER(commits)
 OF_COUNTER(turns_us)
 OF_COUNTER(server_errors)
@@ -138,6 +140,10 @@ static const struct metric metrics[] = {
     {"drive_sent_bytes_total", "counter", "Bytes written to clients.", value_bytes_out},
     {"drive_events_sent_total", "counter", "Event frames queued to streams.", value_events_sent},
     {"drive_resyncs_sent_total", "counter", "Resync frames queued to streams.", value_resyncs},
+    {"drive_event_gaps_total", "counter", "Times that an event ran ahead of others, which were then read.",
+     value_event_gaps},
+    {"drive_slow_streams_dropped_total", "counter", "Streams ended because their client did not read.",
+     value_slow_streams},
     {"drive_commits_total", "counter", "Changes committed to accounts.", value_commits},
     {"drive_account_turns_microseconds_total", "counter",
      "Time in which an account's one writer was at work, added up.", value_turns_us},

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#define STREAM_SNDBUF (32 * 1024)
+
 static struct http_conn *conn_of(struct push *p)
 {
     return container_of(p, struct http_conn, push);
@@ -28,6 +30,8 @@ struct push *reply_stream(struct request *r, struct sv first, const struct push_
     if (x->gone || x->no_body)
         return NULL;
     x->pushed = true;
+    /* The system would take megabytes for a client that does not read. */
+    setsockopt(c->io.fd, SOL_SOCKET, SO_SNDBUF, &(int){STREAM_SNDBUF}, sizeof(int));
     c->push.ops = ops;
     c->push.arg = arg;
     r->server->metrics.streams++;
@@ -74,8 +78,10 @@ bool push_send(struct push *p, struct sv bytes)
         if (bytes.n == 0)
             return true;
     }
-    if (buf_append(&p->out, bytes.p, bytes.n) != ERR_OK)
+    if (buf_append(&p->out, bytes.p, bytes.n) != ERR_OK) {
+        c->listener->server->metrics.slow_streams++;
         return false;
+    }
     set_interest(c);
     return true;
 }

@@ -6,7 +6,6 @@
 #include "server/http.h"
 
 struct push;
-#define PUSH_BACKLOG_MAX (256 * 1024)
 struct push_ops {
     void (*on_close)(void *arg); /* the last call: the client left, was too slow, or push_close was called */
 };
@@ -16,7 +15,7 @@ MAY_YIELD struct push *reply_stream(struct request *r, struct sv first, const st
 /* Waits until the client took the bytes, however many: only in the handler that opened the stream, before it returns.
  */
 MAY_YIELD enum err reply_stream_write(struct request *r, struct sv bytes) WARN_UNUSED;
-/* Queues bytes. False when PUSH_BACKLOG_MAX are already waiting or the client is gone: the caller closes it. Never
+/* Queues bytes. False when --stream-backlog is already waiting or the client is gone: the caller closes it. Never
  * blocks. */
 bool push_send(struct push *p, struct sv bytes);
 /* Ends the stream. on_close follows, from the loop, not from within this call. */

@@ -34,6 +34,7 @@ struct server_conf { /* from the environment, then the working folder's .env; op
     int64_t pool_size;                                                        /* Postgres connections */
     int64_t request_budget, upload_budget, login_budget, storage_test_budget; /* 0: none */
     int64_t stream_limit;                                                     /* a login; 0: none */
+    int64_t stream_backlog_bytes; /* what may wait for a stream's client to read it */
     int64_t token_lifetime_us, idle_timeout_us, head_timeout_us, body_timeout_us, keepalive_us;
     int64_t db_timeout_us; /* a database that is silent for so long is given up: 503 */
     int64_t lock_min_us;   /* shortest lease of an edit lock that may be asked for */

@@ -6,6 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Socket::INET;
 use JSON::PP;
+use POSIX ();
 use Serve;
 use Sim;
 use Test::More;
@@ -160,6 +161,34 @@ subtest 'events cross processes' => sub {
     is frame($s)->{data}{id}, $id, 'made by one, told by the other';
 };
 
+subtest 'several processes: the order of commits, nothing twice, nothing left out' => sub {
+    my $second = Serve->new($stack);
+    my ($account) = $stack->sql(q{SELECT id FROM users WHERE email = 'owner@load.test'});
+    my @on = ($server, $second);
+    my @s = map { stream($_, \%auth) } @on;
+    my ($at) = map { $_->{cursor} =~ /-(\d+)$/ } map { frame($_) } @s;
+    my $n = 40;
+    my @writers = map {
+        my $on = $_;
+        my $pid = fork // die "fork: $!";
+        if (!$pid) { eval { folder($on, "Order $$ $_", %auth) for 1 .. $n; 1 } or print STDERR $@; POSIX::_exit($@ ? 1 : 0) }
+        $pid;
+    } @on, @on;
+    my @got = map { my $s = $_; [ map { (frame($s, 20) // { cursor => '-' })->{cursor} =~ /-(\d*)$/ } 1 .. 4 * $n ] } @s;
+    for (@writers) { waitpid $_, 0; is $?, 0, 'a writer' }
+    is_deeply $got[$_], [ $at + 1 .. $at + 4 * $n ], "stream $_: each number once, in order" for 0, 1;
+
+    # One that was committed and whose message never came: told with the next.
+    my $lost = $stack->sql("SELECT id FROM drive_folder_create('$account', '$account', NULL, 'Not published')");
+    my $id = folder($second, 'Published', %auth);
+    for my $s (@s) {
+        is frame($s)->{data}{id}, $lost, 'what no message told comes first';
+        is frame($s)->{data}{id}, $id, 'then what one did';
+        is frame($s, 0.3), undef, 'and nothing twice';
+    }
+    cmp_ok $server->metric('drive_event_gaps_total'), '>=', 1, 'counted';
+};
+
 subtest 'a client that does not read' => sub {
     my $s = $server->connect;
     setsockopt $s, Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096;
@@ -171,12 +200,14 @@ subtest 'a client that does not read' => sub {
     my $redis = redis();
     my $pad = 'x' x 8000;
     my $sent = 0;
+    my $from = numbers($account, 4000);
     while ($sent++ < 4000) {
-        redis_do($redis, 'PUBLISH', "drive:events:$account", "999999 data: $pad\n\n");
+        redis_do($redis, 'PUBLISH', "drive:events:$account", $from + $sent . " data: $pad\n\n");
         last if $sent % 50 == 0 && $server->metric('drive_streams') < $streams;
     }
     cmp_ok $sent, '<', 4000, "dropped after about $sent frames of 8 kB";
     cmp_ok resident_kib($server->pid), '<', 100_000, 'the server did not keep them';
+    cmp_ok $server->metric('drive_slow_streams_dropped_total'), '>=', 1, 'and counts such streams';
 };
 
 subtest 'what a stream costs' => sub {
@@ -188,7 +219,8 @@ subtest 'what a stream costs' => sub {
     my $redis = redis();
     my $push = sub {
         my $cpu = cpu_ms($big->pid);
-        for my $i (1 .. 4000) { redis_do($redis, 'PUBLISH', "drive:events:$account", "999999 id: x-$i\ndata: {\"type\":\"file.updated\"}\n\n") }
+        my $from = numbers($account, 4000);
+        for my $i (1 .. 4000) { redis_do($redis, 'PUBLISH', "drive:events:$account", $from + $i . " id: x-$i\ndata: {\"type\":\"file.updated\"}\n\n") }
         frame($listen) for 1 .. 4000;
         return (cpu_ms($big->pid) - $cpu) / 4;
     };
@@ -221,8 +253,15 @@ subtest 'Redis goes away and comes back' => sub {
     my $id = folder($server, 'Heard', %auth);
     my $f;
     do { $f = frame($s, 5) } while ($f && $f->{type} eq 'resync');
-    is $f->{data}{id}, $id, 'events come again';
+    is $f->{data}{name}, 'Unheard', 'what was published meanwhile is made up for';
+    is frame($s)->{data}{id}, $id, 'events come again';
 };
+
+# Takes change numbers of an account for events that a test makes up; returns the one before them.
+sub numbers {
+    my ($account, $n) = @_;
+    return $stack->sql("UPDATE users SET change_seq = change_seq + $n WHERE id = '$account' RETURNING change_seq - $n");
+}
 
 # Redis by hand: one command, its answer dropped.
 sub redis {
