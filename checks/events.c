@@ -1,10 +1,13 @@
-/* Every acknowledged change reached every event stream of its account: each app whose stream was up when the change was
- * asked for, and stayed up to the end, has as many events of that file as changes were acknowledged, unless it was told
- * to list everything anew. And none came later than a few seconds after the answer. */
-#include "base/hash.h"
+/* Every acknowledged change reached every event stream of its account, once, in the order of the account's changes, and
+ * soon. A change that an app did not hear of is lost, unless that app was told to list everything after the change had
+ * been asked for. A stream that ended and was opened again is judged as one: what happened in between has to be
+ * repeated, or covered by a resync.
+ *
+ * Changes and events are put together by file and operation, the last with the last and so on back: an event cannot be
+ * older than the request that it tells of. What was sent without an answer may or may not have one, and is left out. */
 #include "base/hist.h"
 #include "base/mem.h"
-#include "checks/check.h"
+#include "checks/event_log.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,192 +15,188 @@
 
 #define LATE_US (5 * US_PER_S)
 
-struct stream {
-    int64_t up, down; /* of the app's one stream; up INT64_MAX: none */
-    uint32_t ups, account;
-    bool resynced;
-};
 struct judge {
     const struct journal *j;
     struct check_result *r;
-    struct stream *streams;             /* by app */
-    const struct journal_note **events; /* by app, file, time */
-    size_t n;
-    const struct journal_op **changes; /* by file, time */
-    size_t n_changes;
+    struct event_log *log;
+    struct event_summary sum;
     struct hist *lag;
-    uint64_t pairs, lost, late, skipped;
+    uint64_t streams;
 };
 
 static bool publishes(const struct journal_op *o)
 {
     return o->op == OP_UPLOAD || o->op == OP_SAVE || o->op == OP_RENAME || o->op == OP_TRASH || o->op == OP_COPY ||
-           o->op == OP_NEW_FOLDER;
+           o->op == OP_NEW_FOLDER || o->op == OP_MOVE;
 }
 
-static void note_stream(struct judge *k, const struct journal_note *n)
+static const char *email_of(const struct judge *k, uint32_t login)
 {
-    struct stream *s = &k->streams[n->app];
-    s->account = journal_account(k->j, n->login);
-    if (n->flags == LEDGER_STREAM_UP) {
-        s->ups++;
-        s->up = n->at_us;
-        s->down = INT64_MAX;
-    } else if (n->flags == LEDGER_STREAM_DOWN) {
-        s->down = n->at_us;
-    } else if (n->flags == LEDGER_RESYNC) {
-        s->resynced = true;
-    }
+    const char *email = login < k->j->n_logins ? k->j->emails[login] : NULL;
+    return email ? email : "?";
 }
 
-static int by_app_file_time(const void *a, const void *b)
-{
-    const struct journal_note *x = *(const struct journal_note *const *)a, *y = *(const struct journal_note *const *)b;
-    if (x->app != y->app)
-        return x->app < y->app ? -1 : 1;
-    int c = strcmp(x->file_id, y->file_id);
-    return c ? c : (x->at_us > y->at_us) - (x->at_us < y->at_us);
-}
+/* ---- one change, one app ---- */
 
-static int by_file_time(const void *a, const void *b)
-{
-    const struct journal_op *x = *(const struct journal_op *const *)a, *y = *(const struct journal_op *const *)b;
-    int c = strcmp(x->file_id, y->file_id);
-    return c ? c : (x->seq > y->seq) - (x->seq < y->seq);
-}
-
-static void collect(struct judge *k)
-{
-    for (uint32_t i = 0; i < k->j->n_apps; i++)
-        k->streams[i].up = INT64_MAX;
-    for (size_t i = 0; i < k->j->n_notes; i++) {
-        const struct journal_note *n = &k->j->notes[i];
-        if (n->op == OP_STREAM && n->flags != LEDGER_EVENT)
-            note_stream(k, n);
-        else if (n->op == OP_STREAM && n->file_id[0])
-            k->events[k->n++] = n;
-    }
-    for (size_t i = 0; i < k->j->n; i++)
-        if (publishes(&k->j->ops[i]) && journal_acked(&k->j->ops[i]) && k->j->ops[i].file_id[0])
-            k->changes[k->n_changes++] = &k->j->ops[i];
-    qsort(k->events, k->n, sizeof(*k->events), by_app_file_time);
-    qsort(k->changes, k->n_changes, sizeof(*k->changes), by_file_time);
-}
-
-/* The first event of the app about the file at or after a time; NULL when there is none. Those that follow in the array
- * are later ones, as long as app and file stay the same. */
-static const struct journal_note *const *first_event(const struct judge *k, uint32_t app, const char *file, int64_t at)
-{
-    const struct journal_note key = {.app = app, .file_id = file, .at_us = at}, *wanted = &key;
-    size_t low = 0, high = k->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_app_file_time(&k->events[middle], &wanted) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    bool fits = low < k->n && k->events[low]->app == app && strcmp(k->events[low]->file_id, file) == 0;
-    return fits ? &k->events[low] : NULL;
-}
-
-static size_t count_events(const struct judge *k, const struct journal_note *const *e)
-{
-    const struct journal_note *const *end = k->events + k->n, *const *at = e;
-    while (e && at < end && (*at)->app == (*e)->app && strcmp((*at)->file_id, (*e)->file_id) == 0)
-        at++;
-    return e ? (size_t)(at - e) : 0;
-}
-
-static void report(struct judge *k, uint32_t app, const struct journal_op *o, size_t had, size_t due)
+static void report_lost(struct judge *k, const struct event_stream *s, const struct journal_op *o)
 {
     char at[32];
     check_detail(k->r,
-                 "app %" PRIu32
-                 " had %zu events of %zu acknowledged changes of file %s: one of them is the %s of app %" PRIu32
+                 "app %" PRIu32 " (%s) never got the event of the %s of file %s by app %" PRIu32
                  " at %s; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
-                 app, had, due, o->file_id, drive_op_text((enum drive_op)o->op), o->app, journal_time(at, o->wall_us),
-                 o->file_id);
+                 s->app, email_of(k, s->login), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
+                 journal_time(at, o->wall_us), o->file_id);
 }
 
-/* The changes [from, to) are those of one file. */
-static void judge_pair(struct judge *k, uint32_t app, size_t from, size_t to)
+static void report_late(struct judge *k, const struct event_stream *s, const struct journal_op *o, int64_t late_us)
 {
-    const struct stream *s = &k->streams[app];
-    size_t due = 0, first = to;
-    for (size_t i = from; i < to; i++)
-        if (k->changes[i]->sent_us >= s->up) {
-            due++;
-            first = first == to ? i : first;
-        }
-    if (due == 0)
+    char at[32];
+    check_detail(k->r,
+                 "app %" PRIu32 " (%s) heard of the %s of file %s by app %" PRIu32
+                 " at %s %.1f s after its answer; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
+                 s->app, email_of(k, s->login), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
+                 journal_time(at, o->wall_us), (double)late_us / 1e6, o->file_id);
+}
+
+static void judge_change(struct judge *k, const struct event_stream *s, const struct journal_op *o,
+                         const struct event *published)
+{
+    if (o->sent_us < s->first_up_us || o->told_us > s->until_us)
         return;
-    const struct journal_op *o = k->changes[first];
-    const struct journal_note *const *e = first_event(k, app, o->file_id, o->sent_us);
-    size_t had = count_events(k, e);
-    k->pairs += due;
-    if (had < due) {
-        k->lost += due - had;
-        report(k, app, o, had, due);
-    } else if (due == 1) { /* only then it is clear which event is whose */
-        int64_t lag = (*e)->at_us - o->told_us;
+    const struct event *e = published ? event_log_find(k->log, s->app, published) : NULL;
+    k->sum.expected++;
+    k->sum.seen += e != NULL;
+    if (!e && s->resync_us >= o->sent_us) {
+        k->sum.resynced++;
+    } else if (!e) {
+        k->sum.lost++;
+        report_lost(k, s, o);
+    } else if (!s->slow) {
+        /* While the stream was down nobody could tell it. */
+        int64_t from = e->up_us > o->told_us ? e->up_us : o->told_us, lag = e->note->at_us - from;
         hist_record(k->lag, lag > 0 ? lag : 0);
         if (lag > LATE_US) {
-            char at[32];
-            k->late++;
-            check_detail(k->r,
-                         "app %" PRIu32 " heard of the %s of file %s by app %" PRIu32 " at %s %.1f s after its answer",
-                         app, drive_op_text((enum drive_op)o->op), o->file_id, o->app, journal_time(at, o->wall_us),
-                         (double)lag / 1e6);
+            k->sum.late++;
+            report_late(k, s, o, e->note->at_us - o->told_us);
         }
     }
 }
 
-static void judge_app(struct judge *k, uint32_t app)
+/* ---- changes and what was published of them ---- */
+
+static int by_file_op_time(const void *a, const void *b)
 {
-    const struct stream *s = &k->streams[app];
-    if (s->ups != 1 || s->resynced || s->down == INT64_MAX) {
-        k->skipped += s->ups > 0;
-        return;
+    const struct journal_op *x = *(const struct journal_op *const *)a, *y = *(const struct journal_op *const *)b;
+    int c = strcmp(x->file_id, y->file_id);
+    if (c == 0)
+        c = (x->op > y->op) - (x->op < y->op);
+    return c ? c : (x->sent_us > y->sent_us) - (x->sent_us < y->sent_us);
+}
+
+/* The changes [from, to) are of one file and one operation. */
+static void judge_changes(struct judge *k, const struct journal_op **changes, size_t from, size_t to)
+{
+    const struct event *const *published = NULL;
+    uint32_t account = journal_account(k->j, changes[from]->login);
+    size_t left = event_log_published(k->log, account, changes[from]->file_id, changes[from]->op, &published);
+    for (size_t i = to; i-- > from;) {
+        const struct journal_op *o = changes[i];
+        const struct event *at = NULL;
+        if (left > 0 && published[left - 1]->note->at_us >= o->sent_us)
+            at = published[--left];
+        for (uint32_t app = 0; app < k->j->n_apps; app++) {
+            const struct event_stream *s = event_log_stream(k->log, app);
+            if (s->account == account)
+                judge_change(k, s, o, at);
+        }
     }
-    for (size_t from = 0, to; from < k->n_changes; from = to) {
-        for (to = from + 1; to < k->n_changes && strcmp(k->changes[to]->file_id, k->changes[from]->file_id) == 0;)
+}
+
+static void judge_all_changes(struct judge *k)
+{
+    const struct journal_op **changes = mem_alloc((k->j->n + 1) * sizeof(*changes));
+    size_t n = 0;
+    for (size_t i = 0; i < k->j->n; i++)
+        if (publishes(&k->j->ops[i]) && journal_acked(&k->j->ops[i]) && k->j->ops[i].file_id[0])
+            changes[n++] = &k->j->ops[i];
+    qsort(changes, n, sizeof(*changes), by_file_op_time);
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && changes[to]->op == changes[from]->op &&
+                            strcmp(changes[to]->file_id, changes[from]->file_id) == 0;)
             to++;
-        if (journal_account(k->j, k->changes[from]->login) == s->account)
-            judge_pair(k, app, from, to);
+        judge_changes(k, changes, from, to);
     }
-    k->r->examined++;
+    mem_free(changes);
+}
+
+/* ---- each stream by itself ---- */
+
+static void report_turn(struct judge *k, const struct event *e, const char *how)
+{
+    char at[32];
+    const struct event_stream *s = event_log_stream(k->log, e->note->app);
+    check_detail(k->r,
+                 "app %" PRIu32 " (%s) got an event of file %s (%s, number %" PRIu64 ") %s, at %s;"
+                 " look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
+                 s->app, email_of(k, s->login), e->note->file_id, drive_op_text((enum drive_op)e->note->status),
+                 e->note->size, how, journal_time(at, e->note->wall_us), e->note->file_id);
+}
+
+static void judge_turns(struct judge *k)
+{
+    uint64_t *highest = mem_zalloc((k->j->n_apps + 1) * sizeof(*highest));
+    for (size_t i = 0; i < k->log->n; i++) {
+        const struct event *e = &k->log->events[i];
+        uint64_t *top = &highest[e->note->app], number = e->note->size;
+        if (e->repeated) {
+            k->sum.duplicate++;
+            report_turn(k, e, "once more");
+        } else if (number && number < *top) {
+            k->sum.out_of_order++;
+            report_turn(k, e, "after one of a higher number");
+        }
+        if (number > *top)
+            *top = number;
+    }
+    mem_free(highest);
+}
+
+static void sum_up(struct judge *k)
+{
+    const struct event_summary *s = &k->sum;
+    char text[60] = "";
+    if (s->resynced)
+        snprintf(text, sizeof(text), ", %" PRIu64 " covered by a resync", s->resynced);
+    check_summary(k->r,
+                  "%" PRIu64 " expected on %" PRIu64 " streams, %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64
+                  " duplicate, %" PRIu64 " out of order, %" PRIu64 " late%s; p99 %.0f ms after the answer",
+                  s->expected, k->streams, s->seen, s->lost, s->duplicate, s->out_of_order, s->late, text,
+                  (double)hist_percentile(k->lag, 99) / 1e3);
 }
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
-    struct judge k = {.j = check_journal(c, r), .r = r};
+    struct judge k = {.j = check_journal(c, r), .r = r, .sum = {.known = true}};
     if (!k.j)
         return;
-    k.streams = mem_zalloc((k.j->n_apps + 1) * sizeof(*k.streams));
-    k.events = mem_alloc((k.j->n_notes + 1) * sizeof(*k.events));
-    k.changes = mem_alloc((k.j->n + 1) * sizeof(*k.changes));
     k.lag = hist_new();
-    collect(&k);
+    k.log = event_log_new(k.j);
     for (uint32_t app = 0; app < k.j->n_apps; app++)
-        judge_app(&k, app);
-    if (r->examined == 0)
+        k.streams += event_log_stream(k.log, app)->first_up_us != INT64_MAX;
+    judge_all_changes(&k);
+    judge_turns(&k);
+    r->examined = k.sum.expected;
+    if (k.streams == 0) {
         check_not_run(r, "%s",
-                      target_logins_given(c->cmd->target)
-                          ? "not offered: a server of this kind has no event stream"
-                          : "no event stream was up from its start to the end of the run");
-    else
-        check_summary(r,
-                      "%" PRIu64 " acknowledged changes due on %" PRIu64 " streams, %" PRIu64 " lost, %" PRIu64
-                      " late; p50 %.0f, p99 %.0f, slowest %.0f ms after the answer%s",
-                      k.pairs, r->examined, k.lost, k.late, (double)hist_percentile(k.lag, 50) / 1e3,
-                      (double)hist_percentile(k.lag, 99) / 1e3, (double)hist_max(k.lag) / 1e3,
-                      k.skipped ? "; streams that were opened again or resynced are left out" : "");
+                      target_logins_given(c->cmd->target) ? "not offered: a server of this kind has no event stream"
+                                                          : "no event stream was up in that run");
+    } else {
+        sum_up(&k);
+        c->cmd->result->events = k.sum;
+    }
+    event_log_free(&k.log);
     hist_free(&k.lag);
-    mem_free(k.streams);
-    mem_free(k.events);
-    mem_free(k.changes);
 }
 
-const struct check check_events = {"events", "every acknowledged change of a run reached every stream of its account",
-                                   run};
+const struct check check_events = {
+    "events", "every acknowledged change of a run reached every stream of its account, once and in order", run};

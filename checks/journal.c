@@ -129,6 +129,7 @@ static void on_note(struct reader *rd, const struct ledger_record *r)
                                                    .key = r->revision,
                                                    .versions = r->content_key,
                                                    .size = r->size,
+                                                   .status = r->status,
                                                    .app = r->app,
                                                    .login = r->login,
                                                    .op = r->op,

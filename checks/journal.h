@@ -19,6 +19,7 @@ struct journal_note {
     const char *file_id;
     int64_t at_us, wall_us;
     uint64_t key, versions, size; /* as the note's maker means them: ledger.h */
+    uint16_t status;
     uint32_t app, login;
     uint8_t op, flags;
 };

@@ -161,6 +161,8 @@ void action_told(struct action *x, struct ledger_record *rec, const struct api_r
     action_stamp(x, rec, LEDGER_OUTCOME);
     if (w->ledger)
         ledger_append(w->ledger, rec);
+    if (r->outcome == OUT_OK && rec->op != OP_LOCK && rec->op != OP_UNLOCK && rec->op != OP_DOWNLOAD)
+        delivery_told(x->app, (enum drive_op)rec->op, rec->file_id);
 }
 
 void action_content(struct ledger_record *rec, const struct content *c)

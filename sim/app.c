@@ -1,133 +1,17 @@
-/* The app's life cycle, its event stream and its two lanes. The stream's callbacks only note what came; all requests
- * are made by the lanes. */
+/* The app's life cycle and its two lanes, which make all its requests; stream.c has its event stream. */
 #include "sim/app.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "sim/call.h"
 #include "sim/logins.h"
-#include "sim/witness.h"
+#include "sim/stream.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define RECONNECT_FIRST_US (1 * US_PER_S)
-#define RECONNECT_MOST_US  (30 * US_PER_S)
-#define STREAM_JITTER      17 /* random streams: pace.c has the even ones from 16 on */
-#define LATE_US            US_PER_S
-
-/* ---- the event stream ---- */
-
-static void open_stream(struct app *a);
-
-static void open_stream_later(struct app *a, int64_t wait_us)
-{
-    loop_timer_set(a->w->loop, &a->stream_timer, mono_add(mono_now(), wait_us));
-}
-
-static void on_stream_timer(struct timer *t)
-{
-    open_stream(container_of(t, struct app, stream_timer));
-}
-
-/* What was missed while the stream was down: the feed tells by its cursor, ids make the server replay or say resync;
- * without both everything is listed again. */
-static void caught_up(struct app *a)
-{
-    a->w->meter.interval.reconnects++;
-    if (a->w->caps & API_CAP_FEED)
-        a->gather_due = mono_now();
-    else if (a->last_event_id[0] == '\0')
-        a->resync = true;
-    app_kick_background(a);
-}
-
-static void on_open(void *arg, int status)
-{
-    struct app *a = arg;
-    if (status != 200)
-        return; /* on_close follows and tells why */
-    struct api_result r = {.outcome = OUT_OK, .status = status, .sent = a->stream_sent, .done = mono_now()};
-    meter_reach(&a->w->meter, &r);
-    meter_record(&a->w->meter, OP_STREAM, &r, (struct mono){0});
-    meter_stream_up(&a->w->meter);
-    backoff_reset(&a->stream_backoff);
-    bool again = a->stream_was_up;
-    a->stream_up = a->stream_was_up = true;
-    a->stream_heard = false;
-    witness_stream(a, LEDGER_STREAM_UP, NULL);
-    if (again)
-        caught_up(a);
-}
-
-static void on_event(void *arg, const struct api_event *ev)
-{
-    struct app *a = arg;
-    a->stream_heard = true;
-    if (ev->cursor[0] && strlen(ev->cursor) < sizeof(a->last_event_id))
-        (void)str_fit(a->last_event_id, sizeof(a->last_event_id), ev->cursor);
-    if (ev->connected)
-        return;
-    witness_stream(a, ev->resync ? LEDGER_RESYNC : LEDGER_EVENT, ev);
-    sync_event(a, ev);
-}
-
-/* Counts the failure, or the wait, and says when to try again; -1: never. */
-static int64_t stream_refused(struct app *a, const struct api_result *r)
-{
-    struct meter *m = &a->w->meter;
-    if (strcmp(r->code, API_CODE_ABSENT) == 0) {
-        a->w->caps &= ~(unsigned)API_CAP_EVENTS;
-        return -1;
-    }
-    if (r->outcome == OUT_THROTTLED) {
-        m->streams_refused++;
-        m->interval.throttled++;
-        return pace_throttle_wait_us(r->retry_after_us, a->stream_backoff.failures++, &a->rng);
-    }
-    if (r->status == 401) {
-        a->session_stale = true;
-        a->stream_backoff.failures++;
-        app_kick_background(a);
-        return -1; /* opened again with the new session */
-    }
-    return backoff_next_us(&a->stream_backoff, &a->rng, RECONNECT_FIRST_US, RECONNECT_MOST_US);
-}
-
-static void on_close(void *arg, const struct api_result *r)
-{
-    struct app *a = arg;
-    bool was_up = a->stream_up;
-    a->stream = NULL;
-    a->stream_up = false;
-    if (was_up) {
-        meter_stream_down(&a->w->meter);
-        witness_stream(a, LEDGER_STREAM_DOWN, NULL);
-    }
-    if (worker_draining(a->w))
-        return;
-    meter_reach(&a->w->meter, r);
-    int64_t wait = stream_refused(a, r);
-    if (!was_up && r->outcome != OUT_THROTTLED && r->status != 401 && strcmp(r->code, API_CODE_ABSENT) != 0)
-        meter_record(&a->w->meter, OP_STREAM, r, (struct mono){0});
-    if (wait >= 0)
-        open_stream_later(a, wait);
-}
-
-static void open_stream(struct app *a)
-{
-    static const struct api_stream_ops ops = {on_open, on_event, on_close};
-    struct errinfo ei;
-    if (worker_draining(a->w) || a->stream || !(a->w->caps & API_CAP_EVENTS))
-        return;
-    a->stream_sent = mono_now();
-    meter_requests(&a->w->meter, a->stream_was_up ? CAUSE_RECONNECT : CAUSE_SETUP, 1);
-    if (api_stream_open(&a->stream, a->api, a->last_event_id, &ops, a, &ei) != ERR_OK) {
-        struct api_result r = {.outcome = OUT_TRANSPORT};
-        snprintf(r.reason, sizeof(r.reason), "%s", err_message(&ei));
-        meter_record(&a->w->meter, OP_STREAM, &r, (struct mono){0});
-        open_stream_later(a, backoff_next_us(&a->stream_backoff, &a->rng, RECONNECT_FIRST_US, RECONNECT_MOST_US));
-    }
-}
+#define STREAM_JITTER 17 /* random streams: pace.c has the even ones from 16 on */
+#define LATE_US       US_PER_S
 
 /* ---- the lanes ---- */
 
@@ -150,10 +34,7 @@ static MAY_YIELD void renew_for_stream(struct app *a)
         renewed = login_renew(a->w, a->login, a->session);
     }
     app_take_session(a);
-    if (renewed && a->stream_backoff.failures == 1)
-        open_stream(a);
-    else /* refused again with a fresh session */
-        open_stream_later(a, backoff_next_us(&a->stream_backoff, &a->rng, RECONNECT_FIRST_US, RECONNECT_MOST_US));
+    stream_renewed(a, renewed);
 }
 
 static void arm_background(struct app *a)
@@ -275,12 +156,16 @@ enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t 
 {
     char address[32];
     *a = (struct app){.w = w, .index = index, .login = &w->logins[index % w->n_logins]};
+    /* Spread evenly over the apps, so that each login has its share of them. */
+    if (floor((index + 1) * w->conf.slow_readers) > floor(index * w->conf.slow_readers) && index < w->conf.apps)
+        a->stream_bytes_per_s = SLOW_BYTES_PER_S;
     /* 127.1.0.1 and up: 250 a block, so that no byte is 0 or 255. */
     snprintf(address, sizeof(address), "127.%u.%u.%u", 1 + index / 62500, 1 + index / 250 % 250, 1 + index % 250);
     struct api_conf conf = api_conf_of(w->ctx);
     conf.source_addr = w->conf.spread_addresses ? address : NULL;
     conf.timeout_us = timeout_us ? timeout_us : w->conf.timeout_us;
     conf.stream_idle_us = w->conf.stream_idle_us;
+    conf.stream_bytes_per_s = a->stream_bytes_per_s;
     enum err e = api_new(&a->api, &conf, ei);
     if (e != ERR_OK)
         return e;
@@ -293,7 +178,7 @@ enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinf
     enum err e = app_init_bare(a, w, index, 0, ei);
     if (e != ERR_OK)
         return e;
-    a->stream_timer.fn = on_stream_timer;
+    stream_init(a);
     a->background_timer.fn = on_background_timer;
     a->foreground_timer.fn = on_foreground_timer;
     choose_folders(a);
@@ -307,7 +192,7 @@ void app_start(struct app *a, struct mono due)
     a->heartbeat_due = a->w->no_heartbeat ? MONO_NEVER : due;
     a->minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * (double)worker_poll_us(a->w)));
     app_take_session(a);
-    open_stream(a);
+    stream_open(a);
     app_kick_background(a);
 }
 
@@ -332,18 +217,13 @@ uint64_t app_not_started(const struct app *a)
 
 void app_close(struct app *a)
 {
-    if (a->stream)
-        api_stream_close(&a->stream);
-    if (a->stream_up) {
-        meter_stream_down(&a->w->meter);
-        witness_stream(a, LEDGER_STREAM_DOWN, NULL);
-    }
-    a->stream_up = false;
+    stream_close(a, a->w->settled ? LEDGER_STREAM_END : LEDGER_STREAM_DOWN);
 }
 
 void app_done(struct app *a)
 {
     if (a->api)
         api_free(&a->api);
+    deliveries_done(a);
     view_done(&a->view);
 }

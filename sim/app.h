@@ -8,6 +8,7 @@
  * Life: app_init; app_start at its arrival (opens the stream, lists all open folders); app_begin at the start of the
  * window (plans actions); app_stop at the end (no timer fires any more, lanes run out); app_close; app_done. Layer 3.
  */
+#include "sim/delivery.h"
 #include "sim/pace.h"
 #include "sim/worker.h"
 
@@ -28,7 +29,12 @@ struct app {
     struct timer stream_timer; /* opens it again */
     struct backoff stream_backoff;
     bool stream_up, stream_was_up;
-    bool stream_heard;                  /* something came on it since it was opened */
+    bool stream_heard;          /* something came on it since it was opened */
+    bool replaying;             /* opened again: what comes now may be repeated */
+    bool in_storm;              /* broken on purpose, and not back yet */
+    int64_t stream_bytes_per_s; /* a slow reader; 0: as it comes */
+    struct wall connected_at;   /* by the server's clock where it tells */
+    struct deliveries deliveries;
     char last_event_id[APP_CURSOR_MAX]; /* "": none yet */
     char cursor[APP_CURSOR_MAX];        /* of the change feed; "": not known */
 

@@ -117,7 +117,8 @@ void background_mark(struct background *b)
 
 static bool counts(enum drive_op op)
 {
-    return op != OP_SIGN_IN && op != OP_FULL_PASS && op != OP_FIRST_LIST && op != OP_STREAM;
+    return op != OP_SIGN_IN && op != OP_FULL_PASS && op != OP_FIRST_LIST && op != OP_STREAM && op != OP_EVENT &&
+           op != OP_EVENT_VISIBLE;
 }
 
 /* The percentile at a rank; ranks beyond the samples are the ends. */

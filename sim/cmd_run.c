@@ -9,6 +9,7 @@
 #include "sim/plan.h"
 #include "sim/rundir.h"
 #include "sim/stills.h"
+#include "sim/storm.h"
 #include "sim/timeline.h"
 
 #include <inttypes.h>
@@ -24,8 +25,8 @@ struct run_conf {
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
     bool no_ledger, spread_addresses;
-    const char *bigfiles, *chaos;
-    int64_t bulk_us, server_pid; /* bulk_us -1: none */
+    const char *bigfiles, *chaos, *slow_readers;
+    int64_t bulk_us, storm_us, server_pid; /* bulk_us, storm_us -1: none */
 };
 struct run {
     const struct run_conf *conf;
@@ -66,6 +67,12 @@ static const struct opt opts[] = {
      "kill:server@20,stop:redis@40,pause:postgres@60+10,\n"
      "fill:store@80+10 (its disk), fill:postgres@100 (its\nconnections); what fails meanwhile is counted apart, the\n"
      "checks decide"},
+    {"slow-readers", 0, "SHARE", OPT_STR, offsetof(struct run_conf, slow_readers), 0, 0,
+     "share of the apps (10%) that read their event stream\nat 64 bytes a second through the smallest buffer: the\n"
+     "server should end such a stream and make no other\nwait; they are left out of the figures of events"},
+    {"reconnect-storm", 0, "SECOND", OPT_DURATION, offsetof(struct run_conf, storm_us), 0, 1e13,
+     "all event streams broken at this second, as by a\nproxy's restart; each comes back after 0.5 to 1 s,\n"
+     "refused ones after up to twice as long each time, at\nmost 30 s; never before what the server asks for"},
     {"server-pid", 0, "PID", OPT_INT, offsetof(struct run_conf, server_pid), 1, 1 << 30,
      "the server's process, to watch its memory\n(default: the stack's own, else what /metrics says)"},
     {"grace", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, grace_us), 0, 3.6e9,
@@ -91,7 +98,8 @@ static const struct run_conf defaults = {.grace_us = 15 * US_PER_S,
                                          .timeout_us = 60 * US_PER_S,
                                          .stream_idle_us = 75 * US_PER_S,
                                          .poll_us = 60 * US_PER_S,
-                                         .bulk_us = -1};
+                                         .bulk_us = -1,
+                                         .storm_us = -1};
 
 static void on_interrupt(void *arg)
 {
@@ -202,7 +210,7 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     uint64_t files_limit = 0;
     struct mono began = mono_now();
     unsigned logins_least = (unsigned)((c->apps + DRIVE_STREAMS_PER_LOGIN - 1) / DRIVE_STREAMS_PER_LOGIN);
-    enum err e = inject_init(&run->inject, w, c->bigfiles, c->bulk_us, ei);
+    enum err e = inject_init(&run->inject, w, c->bigfiles, c->bulk_us, c->storm_us, ei);
     if (e == ERR_OK)
         e = chaos_init(&run->chaos, w, c->chaos, ei);
     if (e == ERR_OK)
@@ -289,6 +297,7 @@ static void add_figures(const struct run *run, const struct phases *c)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         result_figure(r, rows[i].section, rows[i].key, rows[i].value, rows[i].decimals);
+    storm_figures(w, r);
     r->seconds_us = c->measured_us;
     struct mono zero = w->window.us ? w->window : run->began;
     struct buf timeline = BUF_INIT(1 << 20);
@@ -340,15 +349,19 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
     run->conf = conf;
     run->ctx = ctx;
     run->began = mono_now();
-    const struct worker_conf wc = {.apps = (unsigned)run->conf->apps,
-                                   .open_folders = (unsigned)run->conf->open_folders,
-                                   .per_minute = run->conf->per_minute,
-                                   .window_us = run->conf->window_us,
-                                   .timeout_us = run->conf->timeout_us,
-                                   .stream_idle_us = run->conf->stream_idle_us,
-                                   .poll_us = run->conf->poll_us,
-                                   .spread_addresses = run->conf->spread_addresses,
-                                   .seed = (uint64_t)ctx->common->seed};
+    struct worker_conf wc = {.apps = (unsigned)run->conf->apps,
+                             .open_folders = (unsigned)run->conf->open_folders,
+                             .per_minute = run->conf->per_minute,
+                             .window_us = run->conf->window_us,
+                             .timeout_us = run->conf->timeout_us,
+                             .stream_idle_us = run->conf->stream_idle_us,
+                             .poll_us = run->conf->poll_us,
+                             .spread_addresses = run->conf->spread_addresses,
+                             .seed = (uint64_t)ctx->common->seed};
+    if (run->conf->slow_readers && !storm_parse_share(run->conf->slow_readers, &wc.slow_readers)) {
+        mem_free(run);
+        return err_set(ei, ERR_USAGE, "--slow-readers takes a share of the apps, such as 10%%");
+    }
     worker_init(w, ctx, &wc);
     report_init(&run->report, w, ctx->common->quiet ? NULL : ctx->out, ctx->color);
     ctx->on_interrupt_arg = run;

@@ -3,6 +3,7 @@
 #include "base/opt.h"
 #include "sim/bigfiles.h"
 #include "sim/bulk.h"
+#include "sim/storm.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,25 +117,36 @@ static void on_bulk(struct timer *t)
     start(container_of(t, struct injection, timer)->owner, bulk_lane);
 }
 
+static void on_storm(struct timer *t)
+{
+    struct inject *in = container_of(t, struct injection, timer)->owner;
+    if (!worker_draining(in->w))
+        storm_begin(in->w, in->out);
+}
+
 /* ---- life ---- */
 
-enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, int64_t bulk_us, struct errinfo *ei)
+enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, int64_t bulk_us, int64_t storm_us,
+                     struct errinfo *ei)
 {
     *in = (struct inject){.w = w,
                           .bigfiles = {.owner = in, .timer.fn = on_bigfiles, .at_us = -1},
                           .bulk = {.owner = in, .timer.fn = on_bulk, .at_us = bulk_us},
+                          .storm = {.owner = in, .timer.fn = on_storm, .at_us = storm_us},
                           .out = w->ctx->common->quiet ? NULL : w->ctx->out};
     enum err e = bigfiles ? parse_bigfiles(in, bigfiles, ei) : ERR_OK;
     if (e == ERR_OK)
         e = within_window(in, &in->bigfiles, "bigfiles", ei);
     if (e == ERR_OK)
         e = within_window(in, &in->bulk, "bulk", ei);
+    if (e == ERR_OK)
+        e = within_window(in, &in->storm, "reconnect-storm", ei);
     return e;
 }
 
 void inject_begin(struct inject *in)
 {
-    struct injection *const all[] = {&in->bigfiles, &in->bulk};
+    struct injection *const all[] = {&in->bigfiles, &in->bulk, &in->storm};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (all[i]->at_us >= 0)
             loop_timer_set(in->w->loop, &all[i]->timer, mono_add(in->w->window, all[i]->at_us));
@@ -144,18 +156,23 @@ void inject_stop(struct inject *in)
 {
     loop_timer_stop(&in->bigfiles.timer);
     loop_timer_stop(&in->bulk.timer);
+    loop_timer_stop(&in->storm.timer);
 }
 
 char *inject_text(const struct inject *in, char *dst, size_t n)
 {
     char size[32], at[32];
-    int used = 0;
-    dst[0] = '\0';
+    struct buf b = BUF_INIT(n);
+    enum err e = ERR_OK;
     if (in->bigfiles.at_us >= 0)
-        used = snprintf(dst, n, "%s of %s at %s", COUNTED(in->count, "big file"),
-                        str_bytes(size, sizeof(size), in->bytes), str_duration(at, sizeof(at), in->bigfiles.at_us));
-    if (in->bulk.at_us >= 0 && used >= 0 && (size_t)used < n)
-        snprintf(dst + used, n - (size_t)used, "%sa bulk copy at %s", used ? ", " : "",
-                 str_duration(at, sizeof(at), in->bulk.at_us));
+        e = buf_appendf(&b, "%s of %s at %s", COUNTED(in->count, "big file"), str_bytes(size, sizeof(size), in->bytes),
+                        str_duration(at, sizeof(at), in->bigfiles.at_us));
+    if (in->bulk.at_us >= 0 && e == ERR_OK)
+        e = buf_appendf(&b, "%sa bulk copy at %s", b.len ? ", " : "", str_duration(at, sizeof(at), in->bulk.at_us));
+    if (in->storm.at_us >= 0 && e == ERR_OK)
+        e = buf_appendf(&b, "%sall event streams broken at %s", b.len ? ", " : "",
+                        str_duration(at, sizeof(at), in->storm.at_us));
+    str_format(dst, n, "%s", buf_cstr(&b));
+    buf_done(&b);
     return dst;
 }

@@ -1,7 +1,7 @@
 #ifndef SIM_INJECT_H
 #define SIM_INJECT_H
-/* Heavy work in the middle of a run, at a second of its window: big files, a bulk copy. It is counted apart from the
- * apps' own operations, and the run's end waits for it. Layer 3. */
+/* What comes in the middle of a run, at a second of its window: big files, a bulk copy, all event streams broken at
+ * once. The heavy work is counted apart from the apps' own operations, and the run's end waits for it. Layer 3. */
 #include "sim/server_watch.h"
 #include "sim/worker.h"
 
@@ -13,15 +13,15 @@ struct injection {
 struct inject {
     struct worker *w;
     struct server_watch *watch;
-    struct injection bigfiles, bulk;
+    struct injection bigfiles, bulk, storm;
     unsigned count; /* of big files */
     uint64_t bytes; /* of each */
     unsigned running;
     FILE *out;
 };
-/* bigfiles: "10x300@60", COUNTxMIB@SECOND, or NULL; bulk_us -1: none. ERR_USAGE when it is malformed or outside the
- * window. */
-enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, int64_t bulk_us,
+/* bigfiles: "10x300@60", COUNTxMIB@SECOND, or NULL; bulk_us, storm_us -1: none. ERR_USAGE when it is malformed or
+ * outside the window. */
+enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, int64_t bulk_us, int64_t storm_us,
                      struct errinfo *ei) WARN_UNUSED;
 void inject_begin(struct inject *in); /* the window begins now */
 void inject_stop(struct inject *in);  /* nothing begins any more */

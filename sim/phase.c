@@ -3,7 +3,7 @@
  * after a few seconds without any progress of the first passes the window counts from the last progress on, and a run
  * of 5 s against a dead server ends after 5 s and the grace. */
 #include "sim/phase.h"
-#include "sim/app.h"
+#include "sim/stream.h"
 #include "sim/witness.h"
 
 #include <stdio.h>
@@ -173,7 +173,8 @@ static MAY_YIELD void settle(struct phases *c)
         if (!all_quiet(w))
             quiet_from = mono_now();
     }
-    if (!stopping(c) && all_quiet(w))
+    w->settled = !stopping(c) && all_quiet(w);
+    if (w->settled)
         witness_views(w);
 }
 
@@ -194,9 +195,23 @@ static void note_unlisted(struct worker *w)
     }
 }
 
+/* An app that hears nothing works with what was: no healthy one, although nothing failed (shared case E09). */
+static void note_silent(struct worker *w)
+{
+    struct mono now = mono_now();
+    for (uint32_t i = 0; i < w->n_apps; i++) {
+        if (!stream_is_silent(&w->apps[i], now))
+            continue;
+        struct api_result r = {.outcome = OUT_TIMEOUT, .reason = "it is open, but nothing ever came on it"};
+        meter_record(&w->meter, OP_STREAM, &r, (struct mono){0});
+    }
+}
+
 static MAY_YIELD void drain(struct phases *c)
 {
     struct worker *w = c->w;
+    if (!c->interrupted)
+        note_silent(w);
     worker_set_phase(w, PHASE_DRAIN);
     if (c->inject)
         inject_stop(c->inject);

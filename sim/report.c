@@ -1,6 +1,6 @@
 #include "sim/report.h"
 #include "base/mem.h"
-#include "sim/app.h"
+#include "sim/stream.h"
 #include "sim/timeline.h"
 
 #include <inttypes.h>
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define LAG_LIMIT_US (50 * US_PER_MS)
-#define DEAF_US      (5 * US_PER_S)
 #define CPU_LIMIT    0.9
 #define IDLE_LEAST   0.05
 
@@ -152,7 +151,7 @@ static void print_deaf_streams(struct report *p)
     struct mono now = mono_now();
     unsigned deaf = 0;
     for (uint32_t i = 0; i < w->n_apps; i++)
-        deaf += w->apps[i].stream_up && !w->apps[i].stream_heard && mono_diff(now, w->apps[i].stream_sent) > DEAF_US;
+        deaf += stream_is_silent(&w->apps[i], now);
     if (deaf)
         fprintf(p->out, "warning: %s open, but nothing has come on them yet\n", COUNTED(deaf, "event stream"));
 }

@@ -67,8 +67,10 @@ static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enu
     struct view_folder *o = &a->view.open[at];
     struct arena *mem = arena_new(LISTING_BLOCK);
     uint32_t changes = o->changes;
+    struct mono asked;
     int verdict = -1;
     do {
+        asked = mono_now();
         o->dirty = false; /* what changes from here on is news */
         changes = o->changes;
         arena_reset(mem);
@@ -86,6 +88,8 @@ static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enu
         verdict = 1;
     }
     o->dirty |= verdict != 1 && !o->gone;
+    if (verdict == 1)
+        delivery_shown(a, at, asked);
     call_record(&c, op, &r, (struct mono){0});
     arena_free(&mem);
     return verdict;
@@ -130,6 +134,7 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
     struct arena *mem = arena_new(LISTING_BLOCK);
     struct api_changes ch = {0};
     struct api_result r = {0};
+    struct mono asked = mono_now();
     do {
         struct call c = CALL(a, cause);
         do {
@@ -148,6 +153,8 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
         a->resync |= ch.resync;
         memcpy(a->cursor, ch.cursor, sizeof(a->cursor));
     } while (ch.has_more && !worker_draining(a->w));
+    if (r.outcome == OUT_OK && a->w->caps & API_CAP_FEED && !a->resync && !ch.has_more)
+        delivery_shown(a, VIEW_NONE, asked);
     arena_free(&mem);
     return r.outcome == OUT_OK;
 }

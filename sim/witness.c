@@ -1,10 +1,11 @@
 #include "sim/witness.h"
-#include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "sim/delivery.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static void note(struct app *a, struct ledger_record *rec, enum ledger_kind kind)
 {
@@ -16,6 +17,18 @@ static void note(struct app *a, struct ledger_record *rec, enum ledger_kind kind
     ledger_append(a->w->ledger, rec);
 }
 
+/* Cursors are opaque, but those that end in a number tell the order of what they stand for. */
+static uint64_t trailing_number(const char *cursor)
+{
+    size_t n = strlen(cursor), from = n;
+    uint64_t v = 0;
+    while (from > 0 && n - from < 18 && cursor[from - 1] >= '0' && cursor[from - 1] <= '9')
+        from--;
+    for (; from < n; from++)
+        v = v * 10 + (uint64_t)(cursor[from] - '0');
+    return v;
+}
+
 void witness_stream(struct app *a, enum ledger_stream what, const struct api_event *ev)
 {
     struct ledger_record rec = {.op = OP_STREAM, .flags = (uint8_t)what};
@@ -23,7 +36,11 @@ void witness_stream(struct app *a, enum ledger_stream what, const struct api_eve
         return;
     if (what == LEDGER_EVENT) {
         snprintf(rec.file_id, sizeof(rec.file_id), "%s", ev->file_id);
-        rec.revision = hash_str(ev->cursor);
+        rec.status = (uint16_t)ev->op;
+        rec.revision = delivery_identity(ev);
+        rec.size = trailing_number(ev->cursor);
+    } else if (what == LEDGER_STREAM_UP) {
+        rec.size = (uint64_t)a->stream_bytes_per_s;
     }
     note(a, &rec, LEDGER_NOTE);
 }

@@ -1,6 +1,7 @@
 #include "sim/worker.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "sim/delivery.h"
 
 #include <string.h>
 
@@ -26,8 +27,10 @@ void worker_done(struct worker *w)
         api_free(&w->logins[i].api);
         mem_free(w->logins[i].email);
     }
-    for (uint32_t i = 0; i < w->n_accounts; i++)
+    for (uint32_t i = 0; i < w->n_accounts; i++) {
         folders_free(&w->accounts[i].folders);
+        delivery_free(&w->accounts[i].delivery);
+    }
     MEM_FREE(w->logins);
     MEM_FREE(w->accounts);
     meter_done(&w->meter);

@@ -16,8 +16,9 @@ struct worker;
 /* One owner with its sub-users: they share the tree. */
 struct account {
     struct folders *folders;
-    uint32_t n_logins; /* of those in use */
-    uint64_t writes;   /* acknowledged: what the account committed for its apps, locks not counted */
+    uint32_t n_logins;         /* of those in use */
+    struct delivery *delivery; /* NULL until a change is known */
+    uint64_t writes;           /* acknowledged: what the account committed for its apps, locks not counted */
 };
 /* A session that several apps share: signed in once, renewed once when it expires. */
 struct login {
@@ -44,7 +45,17 @@ struct worker_conf {
     int64_t window_us, timeout_us, stream_idle_us;
     int64_t poll_us; /* between two questions what changed, besides those after events; 0: a minute */
     bool spread_addresses;
+    double slow_readers; /* share of the apps */
     uint64_t seed;
+};
+struct stream_tally {
+    uint64_t replayed, resyncs;         /* frames: changes repeated after a reconnect; told to list everything */
+    uint64_t slow_ended;                /* streams of slow readers that ended */
+    uint64_t refused_in_storm;          /* 429 */
+    uint32_t broken, back;              /* by the storm; opened again since */
+    struct mono storm_from, storm_over; /* us 0: none; not over */
+    uint64_t replayed_before, resyncs_before;
+    FILE *out; /* NULL: says nothing */
 };
 struct worker {
     struct cmd_ctx *ctx;
@@ -63,9 +74,11 @@ struct worker {
     struct app *apps;
     uint32_t n_apps, listed; /* listed: apps that finished their first full pass */
     struct meter meter;
+    struct stream_tally streams;
     struct ledger *ledger;        /* NULL: none is kept */
     uint64_t ledger_seq, run_key; /* run_key: makes the content of this run its own */
     enum phase phase;
+    bool settled;                 /* all was quiet at the end */
     struct mono window, progress; /* window: its start; progress: the last step of a first full pass */
     uint64_t lanes;               /* running coroutines of apps */
     struct sleeper *sleepers;

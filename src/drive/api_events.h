@@ -7,6 +7,7 @@
 /* Strings live until the callback returns; "" when the frame had none, ids NULL. */
 struct api_event {
     const char *type, *cursor;
+    enum drive_op op; /* the operation that it tells of; OP_COUNT: none */
     const char *file_id, *name;
     const char *parent_id, *old_parent_id; /* NULL: the root or not told */
     bool connected, resync;

@@ -35,9 +35,10 @@ struct api_result {
     int status;             /* HTTP status, 0: none */
     char reason[200];       /* the server's sentence or the transport's, escaped and cut; "" when ok */
     char code[40];          /* "LOCKED", "VERSION_CONFLICT", … */
-    int64_t retry_after_us; /* with THROTTLED; -1: not said */
+    int64_t retry_after_us; /* with THROTTLED, or of a stream that ended: when to come back; -1: not said */
     struct mono sent, done;
     uint64_t bytes_up, bytes_down;
+    unsigned retries; /* kept connections that broke when they were used again, replaced by fresh ones */
 };
 
 struct api_lock {

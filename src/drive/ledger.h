@@ -14,8 +14,13 @@
  * size its entries, revision and content_key hashes of their names and of their versions, flags 1 when it was not up to
  * date and knew it). UNANSWERED: a request of any kind that no answer came to: mono_us when it was given up, seq how
  * long it had waited in us, flags why, name the transport's sentence. STOOD_STILL: a writing transaction that the
- * database showed waiting for nothing that is the machine's: seq its age in us, name what it did. */
-enum ledger_stream { LEDGER_EVENT, LEDGER_RESYNC, LEDGER_STREAM_UP, LEDGER_STREAM_DOWN };
+ * database showed waiting for nothing that is the machine's: seq its age in us, name what it did.
+ *
+ * EVENT: file_id; status: the operation that it tells of, OP_COUNT: none; revision: a hash that tells this change from
+ * others, the same for all who hear of it; size: its number in the account's order, 0: not known. UP: size: bytes a
+ * second of a reader that is slow on purpose, 0: of any other. RESYNC: told by the server, or by the app itself after a
+ * gap that its stream cannot fill. END: closed by the app when all was quiet at the end; DOWN: any other end. */
+enum ledger_stream { LEDGER_EVENT, LEDGER_RESYNC, LEDGER_STREAM_UP, LEDGER_STREAM_DOWN, LEDGER_STREAM_END };
 enum ledger_silence { LEDGER_TIMED_OUT, LEDGER_NO_CONNECTION, LEDGER_CLOSED, LEDGER_CUT };
 enum ledger_kind {
     LEDGER_INTENT = 1,

@@ -144,7 +144,7 @@ static enum err make_sample(const struct result *of, const char *check_name, str
     result_init(&r, "sample");
     for (unsigned i = 0; i < OP_COUNT; i++)
         stats_record(&r.stats, (enum drive_op)i, &one, (struct mono){0});
-    r.tree.known = r.apps.known = r.generator.known = true;
+    r.tree.known = r.apps.known = r.generator.known = r.events.known = true;
     r.server_peak_rss = 0;
     if (of->sample)
         of->sample(&r);

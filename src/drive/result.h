@@ -32,6 +32,12 @@ struct generator_summary {
     bool limited;
     char why[120];
 };
+/* Of the events that the acknowledged changes of a run owed to its apps, filled by the check "events". */
+struct event_summary {
+    bool known;
+    uint64_t expected, seen, lost, duplicate, out_of_order, late;
+    uint64_t resynced; /* not seen, but the app was told to list everything */
+};
 /* A number of one command alone: "pairs", "per_second", 9.8. Names are static, or owned by the caller for the
  * result's life. */
 struct result_figure {
@@ -59,6 +65,7 @@ struct result {
     struct tree_summary tree;
     struct app_summary apps;
     struct generator_summary generator;
+    struct event_summary events;
     int64_t server_peak_rss; /* -1: not known */
     struct check_result *checks;
     size_t n_checks;

@@ -4,6 +4,21 @@
 #include "drive/threshold.h"
 #include <string.h>
 
+static void write_events(const struct event_summary *e, struct jsonw *w)
+{
+    if (!e->known)
+        return;
+    jsonw_object(w, "events");
+    jsonw_i64(w, "expected", (int64_t)e->expected);
+    jsonw_i64(w, "seen", (int64_t)e->seen);
+    jsonw_i64(w, "lost", (int64_t)e->lost);
+    jsonw_i64(w, "duplicate", (int64_t)e->duplicate);
+    jsonw_i64(w, "out_of_order", (int64_t)e->out_of_order);
+    jsonw_i64(w, "late", (int64_t)e->late);
+    jsonw_i64(w, "covered_by_resync", (int64_t)e->resynced);
+    jsonw_end_object(w);
+}
+
 static void write_tree(const struct tree_summary *t, struct jsonw *w)
 {
     if (!t->known)
@@ -169,6 +184,7 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
     write_apps(&r->apps, &w);
     write_generator(&r->generator, &w);
     write_tree(&r->tree, &w);
+    write_events(&r->events, &w);
     write_server(r, &w);
     write_figures(r, &w);
     for (size_t i = 0; i < r->n_parts; i++)

@@ -85,6 +85,25 @@ static void print_figures(const struct result *r, FILE *out)
         fputc('\n', out);
 }
 
+/* "events    12,345 expected, 12,345 seen, 0 lost, …" */
+static void print_events(const struct event_summary *e, FILE *out)
+{
+    const struct {
+        uint64_t n;
+        const char *what;
+    } parts[] = {{e->expected, "expected"},         {e->seen, "seen"}, {e->lost, "lost"}, {e->duplicate, "duplicate"},
+                 {e->out_of_order, "out of order"}, {e->late, "late"}};
+    char n[32];
+    if (!e->known)
+        return;
+    fputs("events:  ", out);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        fprintf(out, "%s %s %s", i ? "," : "", str_thousands(n, sizeof n, parts[i].n), parts[i].what);
+    if (e->resynced)
+        fprintf(out, "; %s covered by a resync", str_thousands(n, sizeof n, e->resynced));
+    fputc('\n', out);
+}
+
 static void print_summaries(const struct result *r, FILE *out)
 {
     char a[32], b[32], c[32];
@@ -114,6 +133,7 @@ static void print_summaries(const struct result *r, FILE *out)
     }
     if (r->server_peak_rss >= 0)
         fprintf(out, "server    %s of memory at most\n", str_bytes(a, sizeof a, (uint64_t)r->server_peak_rss));
+    print_events(&r->events, out);
     print_figures(r, out);
     if (r->run_dir[0])
         fprintf(out, "ledger    %s\n", r->run_dir);

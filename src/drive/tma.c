@@ -82,6 +82,7 @@ static void verdict(struct api *a, const struct tma_call *c, enum err err, const
     r->done = resp->done;
     r->bytes_up = resp->bytes_up;
     r->bytes_down = resp->bytes_down;
+    r->retries = resp->retries;
     if (err) {
         api_no_answer(r, err, c->write && resp->request_sent, ei);
         return;

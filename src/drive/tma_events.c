@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVENT_MAX (1024 * 1024)
+#define EVENT_MAX    (1024 * 1024)
+#define RETRY_MAX_MS 60000 /* what a stream's "retry:" may ask for */
 
 struct tma_stream {
     struct api_stream base;
@@ -13,9 +14,29 @@ struct tma_stream {
     struct sse sse;
     const struct api_stream_ops *ops;
     void *arg;
-    bool in_feed; /* a callback is on the stack: a close has to wait for it */
-    bool closing; /* closed by its owner: no further callback */
+    enum err broken; /* what the parser ended it for */
+    bool in_feed;    /* a callback is on the stack: a close has to wait for it */
+    bool closing;    /* closed by its owner: no further callback */
 };
+
+/* clang-format off */
+static const struct {
+    const char *type;
+    enum drive_op op;
+} tells_of[] = {
+    {"file.uploaded", OP_UPLOAD}, {"file.updated", OP_SAVE}, {"file.renamed", OP_RENAME}, {"file.moved", OP_MOVE},
+    {"file.copied", OP_COPY}, {"file.deleted", OP_TRASH}, {"file.restored", OP_RESTORE},
+    {"file.permanently_deleted", OP_PURGE}, {"folder.created", OP_NEW_FOLDER},
+};
+/* clang-format on */
+
+static enum drive_op op_of(const char *type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tells_of); i++)
+        if (strcmp(type, tells_of[i].type) == 0)
+            return tells_of[i].op;
+    return OP_COUNT;
+}
 
 static void stream_free(struct tma_stream *s)
 {
@@ -32,6 +53,7 @@ static void deliver(struct tma_stream *s, const struct json *j, const char *curs
         return;
     struct api_event ev = {
         .type = type,
+        .op = op_of(type),
         .cursor = own ? own : cursor,
         .file_id = json_str(json_get(data, "id")),
         .name = json_str(json_get(data, "name")),
@@ -79,12 +101,20 @@ static bool on_data(void *arg, const char *p, size_t n)
     s->in_feed = true;
     enum err err = sse_feed(&s->sse, p, n);
     s->in_feed = false;
+    s->broken = err;
     return !err && !s->closing;
+}
+
+/* An event beyond the limit ends the stream: it cannot be skipped, as nobody knows where it ends. */
+static void close_broken(struct api_result *r)
+{
+    r->err = ERR_LIMIT;
+    r->outcome = OUT_WRONG;
+    snprintf(r->reason, sizeof r->reason, "an event of more than %d KiB: the stream was given up", EVENT_MAX >> 10);
 }
 
 static void close_result(enum err err, int status, const struct buf *body, struct sv retry_after, struct api_result *r)
 {
-    api_result_init(r);
     r->status = status;
     r->done = mono_now();
     if (status && status != 200) {
@@ -106,10 +136,15 @@ static void on_close(void *arg, enum err err, int status, const struct buf *body
 {
     struct tma_stream *s = arg;
     struct api_result r;
+    api_result_init(&r);
     s->http = NULL;
     s->in_feed = true; /* a close by the callback must not free twice */
     if (!s->closing) {
         close_result(err, status, body, retry_after, &r);
+        if (s->broken)
+            close_broken(&r);
+        else if (r.status == 200 && s->sse.retry_ms >= 0)
+            r.retry_after_us = s->sse.retry_ms < RETRY_MAX_MS ? s->sse.retry_ms * US_PER_MS : RETRY_MAX_MS * US_PER_MS;
         s->ops->on_close(s->arg, &r);
     }
     stream_free(s);
@@ -136,6 +171,7 @@ enum err tma_stream_open(struct api_stream **out, struct api *a, const char *las
         stream_free(s);
         return err;
     }
+    httpc_stream_limit(s->http, a->stream_bytes_per_s);
     *out = &s->base;
     return ERR_OK;
 }

@@ -273,9 +273,9 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
     struct transfer *t = arg;
     if (purpose != CURLSOCKTYPE_IPCXN || t->peer == NULL || (t->x != NULL && !httpc_request_may_connect(t->x)))
         return CURL_SOCKET_BAD;
-    if (t->stream != NULL)
-        httpc_stream_connects(t->stream);
     int fd = socket(addr->family, addr->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, addr->protocol);
+    if (t->stream != NULL)
+        httpc_stream_connects(t->stream, fd);
     if (fd >= 0 && bind_source(fd, t->peer, addr)) {
         sock_register(t, fd);
         return fd;

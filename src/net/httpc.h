@@ -108,6 +108,9 @@ struct httpc_stream_ops {
 enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, const char *path,
                            const char *const *headers, int64_t idle_us, const struct httpc_stream_ops *ops, void *arg,
                            struct errinfo *ei) WARN_UNUSED;
+/* Right after opening: it is read at no more than this, through the smallest receive buffer that the system has. 0: as
+ * it comes. For playing a reader that the server has to wait for. */
+void httpc_stream_limit(struct httpc_stream *s, int64_t bytes_per_s);
 void httpc_stream_close(struct httpc_stream **s); /* no further callback; fine inside one */
 
 struct httpc_stats {

@@ -93,7 +93,7 @@ bool httpc_request_may_connect(struct xfer *x); /* false: libcurl replays on its
 void httpc_pool_free(struct httpc *h);
 
 /* httpc_stream.c */
-void httpc_stream_connects(struct httpc_stream *s);
+void httpc_stream_connects(struct httpc_stream *s, int fd);
 void httpc_stream_finished(struct transfer *t, CURLcode rc);
 void httpc_stream_close_all(struct httpc *h, const struct httpc_peer *of);
 void httpc_stream_free_all(struct httpc *h);

@@ -4,6 +4,7 @@
 #include "net/httpc_xfer.h"
 
 #include <string.h>
+#include <sys/socket.h>
 
 enum { STREAM_BUFFER = 1024, ERROR_BODY_MAX = 4096, RETRY_AFTER_MAX = 64 };
 
@@ -12,7 +13,7 @@ struct httpc_stream {
     struct httpc_stream *next, **at;
     struct task task; /* start, then remove */
     struct timer idle;
-    int64_t idle_us;
+    int64_t idle_us, bytes_per_s; /* bytes_per_s: read no faster; 0: as it comes */
     struct mono last_byte;
     const struct httpc_stream_ops *ops; /* NULL: closed by its owner, no further callback */
     void *arg;
@@ -187,8 +188,10 @@ void httpc_stream_free_all(struct httpc *h)
 /* ---- the start ---- */
 
 /* The name is known from now on: the list that introduced it is not needed any more. */
-void httpc_stream_connects(struct httpc_stream *s)
+void httpc_stream_connects(struct httpc_stream *s, int fd)
 {
+    if (fd >= 0 && s->bytes_per_s > 0) /* before connecting, so that the window is small from the first segment on */
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){1}, sizeof(int));
     s->t.peer->origin->stream_aliases[s->t.peer->first_addr].resolved = true;
     if (s->resolve == NULL)
         return;
@@ -217,6 +220,8 @@ static void set_up(struct httpc_stream *s)
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER);
+    if (s->bytes_per_s > 0)
+        curl_easy_setopt(e, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)s->bytes_per_s);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(e, CURLOPT_HEADERDATA, s);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
@@ -237,6 +242,11 @@ static void on_start(struct task *t)
         loop_timer_set(s->t.h->loop, &s->idle, mono_add(s->last_byte, s->idle_us));
     s->t.h->stats.connects++;
     curl_multi_add_handle(s->t.multi->curl, s->t.easy);
+}
+
+void httpc_stream_limit(struct httpc_stream *s, int64_t bytes_per_s)
+{
+    s->bytes_per_s = bytes_per_s;
 }
 
 static void link_stream(struct httpc_stream *s)

@@ -1,4 +1,4 @@
-# Servers that go away and come back, events, resync (E11 E14).
+# Servers that go away and come back, events, resync (E09 E11).
 use strict;
 use warnings;
 use Test::More;
@@ -23,8 +23,7 @@ use Runs;
     cmp_ok ops($h, 'download')->{ok}, '>', 0, 'work goes on';
 }
 
-# ---- E11: resync, old cursors, and error events that change nothing
-{
+subtest 'E11: resync, old cursors, and error events that change nothing' => sub {
     my $d = FakeDrive->new(sub_users => 1, folders => 5, files => 3);
     my $h = start_run($d, qw(2 5 0 6));
     in_window($h);
@@ -39,7 +38,7 @@ use Runs;
     is $d->count(qr{^GET /api/files\?}), $lists + 20, 'a cursor too old: likewise';
     is $h->{status}, 0, 'no failure';
     is $h->{json}{operations}{changes}{ok} >= 4, 1, 'the feed was asked';
-}
+};
 
 # ---- a burst of events is one question and one listing
 {
@@ -54,11 +53,13 @@ use Runs;
     is $h->{json}{causes}{relist}, 4, 'both counted as re-lists';
 }
 
-# ---- E09: a stream that is open but brings nothing is no healthy one
-{
+subtest 'E09: a stream that is open but brings nothing is no healthy one' => sub {
     my $d = FakeDrive->new(sub_users => 1, folders => 2, deaf => 1);
     my $h = run_sim($d, qw(3 2 0 7 --report-every 6));
     like $h->{out}, qr/^warning: 3 event streams open, but nothing has come on them yet$/m, 'deaf streams are told';
-}
+    is $h->{status}, 1, 'E09: a deaf run is not healthy';
+    is ops($h, 'stream')->{failed}, 3, 'each is a failure';
+    like $h->{out}, qr/^ +3  stream connect: it is open, but nothing ever came on it$/m, 'with its reason';
+};
 
 done_testing;

@@ -9,6 +9,9 @@ package FakeDrive;
 #   $d->rule(path => qr{/upload}, lost => 1);             # does it, and cuts instead of answering
 #   $d->rules_clear; $d->outage(3);                       # deaf for 3 s: connections cut, port closed
 #   $d->set(token_ttl => 20);                             # jwt => 1: tokens say so
+#   $d->set(event_faults => ['drop', 'twice', 'swap']);   # what one of the streams gets of the next changes; 'late': 6 s
+#   replay => 1: Last-Event-ID is honoured, else answered by a resync; retry => MS: told to streams; backlog => BYTES:
+#   a stream that has so much unread is ended; idle_close => 1: each kept connection breaks when it is used again
 #   $d->log; $d->count(qr{...}); $d->url; $d->state; $d->stop;
 #
 # Bodies of the initial files are shorter than any content header, so that they need not describe themselves; what is
@@ -19,7 +22,7 @@ use Errno qw(EAGAIN EWOULDBLOCK EINTR);
 use IO::Socket::INET;
 use JSON::PP;
 use POSIX ();
-use Socket qw(SOL_SOCKET SO_LINGER IPPROTO_TCP TCP_NODELAY);
+use Socket qw(SOL_SOCKET SO_LINGER SO_SNDBUF IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(time);
 
 my $J = JSON::PP->new->utf8->canonical;
@@ -98,9 +101,10 @@ package FakeDrive::Server;
 use strict;
 use warnings;
 use Errno qw(EAGAIN EWOULDBLOCK EINTR);
+use List::Util qw(max);
 use MIME::Base64 qw(encode_base64url);
 use POSIX qw(strftime);
-use Socket qw(SOL_SOCKET SO_LINGER IPPROTO_TCP TCP_NODELAY);
+use Socket qw(SOL_SOCKET SO_LINGER SO_SNDBUF IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(time);
 
 my @ROUTES;    # [method, pattern, function, needs token]
@@ -138,6 +142,7 @@ sub make_account {
     }
     $a->{seq} = 0;
     $a->{feed} = [];
+    $a->{frames} = [];
     return;
 }
 
@@ -177,10 +182,29 @@ sub changed {
     $a->{seq}++;
     push @{ $a->{feed} }, [ $a->{seq}, [ map { $_ // 'root' } @folders ] ];
     my $cursor = "fake-$a->{seq}";
-    $self->push_event($a, "id: $cursor\ndata: " . $J->encode({ type => $type, timestamp => stamp(time), cursor => $cursor, data => $data }) . "\n\n");
+    my $text = "id: $cursor\ndata: " . $J->encode({ type => $type, timestamp => stamp(time), cursor => $cursor, data => $data }) . "\n\n";
+    push @{ $a->{frames} }, $text;
+    my $one = max keys %{ $a->{streams} };
+    my $fault = defined $one ? shift @{ $self->{c}{event_faults} // [] } : undef;
+    my $hit = $fault ? delete $a->{streams}{$one} : undef;
+    $self->push_event($a, $text);
+    return if !$hit;
+    $a->{streams}{$one} = $hit;
+    if ($fault eq 'swap') { $hit->{kept} = $text }
+    elsif ($fault eq 'late') { $self->after(6, sub { $self->send_raw($hit, $text, 1) }) }
+    elsif ($fault eq 'twice') { $self->send_raw($hit, "$text$text", 1) }
     return;
 }
-sub push_event { my ($self, $a, $text) = @_; $self->send_raw($_, $text, 1) for values %{ $a->{streams} }; return }
+sub push_event {
+    my ($self, $a, $text) = @_;
+    for my $c (my @all = values %{ $a->{streams} }) {
+        $self->send_raw($c, $text . (delete $c->{kept} // ''), 1);
+        next if !$self->{c}{backlog} || length($c->{out}) <= $self->{c}{backlog};
+        $self->{seen}{slow_ended}++;
+        $self->drop($c);
+    }
+    return;
+}
 
 # ---- sockets --------------------------------------------------------------------------------------------------------
 
@@ -198,7 +222,8 @@ sub serve {
         $wait = 0 if defined $wait && $wait < 0;
         next if 0 >= select $r, $w, undef, $wait;
         $self->accept_all if $self->{listen} && vec $r, fileno $self->{listen}, 1;
-        for my $c (values %{ $self->{conns} }) {
+        for my $c (my @all = values %{ $self->{conns} }) {
+            next if $c->{gone};
             $self->flush($c) if vec $w, $c->{fd}, 1;
             $self->readable($c) if $self->{conns}{ $c->{fd} } && vec $r, $c->{fd}, 1;
         }
@@ -330,7 +355,9 @@ sub request {
     my $token = ($q->{h}{authorization} // '') =~ /(\S+)$/ ? $1 : ($q->{h}{cookie} // '') =~ /\btoken=([^;\s]+)/ ? $1 : '';
     $q->{session} = $self->{tokens}{$token};
     $q->{login} = $q->{session} && $q->{session}{login};
+    return $self->drop($q->{c}, 1) if $self->{c}{idle_close} && $q->{c}{used}++;
     $q->{log} = { t => $q->{t}, method => $q->{method}, path => $q->{path}, login => $q->{login} && $q->{login}{email}, bytes => length $q->{body}, peer => $q->{c}{peer},
+        (defined $q->{h}{'last-event-id'} ? (last_id => $q->{h}{'last-event-id'}) : ()),
         (defined $q->{h}{expect} ? (expect => $q->{h}{expect}) : ()) };
     push @{ $self->{log} }, $q->{log};
     for my $r (@{ $self->{rules} }) {
@@ -605,12 +632,14 @@ on GET => qr{^/api/files/events$}, sub {
     $c->{stream} = { account => $a, login => $q->{login} };
     $a->{streams}{ $c->{fd} } = $c;
     $s->{seen}{streams}++;
+    setsockopt $c->{s}, SOL_SOCKET, SO_SNDBUF, 4096 if $s->{c}{backlog};
     my $hello = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\nConnection: keep-alive\r\n\r\n"
-        . ($s->{c}{deaf} ? '' : "data: {\"type\":\"connected\",\"message\":\"hello\"}\n\n");
+        . ($s->{c}{retry} ? "retry: $s->{c}{retry}\n\n" : '') . ($s->{c}{deaf} ? '' : "data: {\"type\":\"connected\",\"message\":\"hello\"}\n\n");
     $s->send_raw($c, $hello, 1);
     if (defined(my $last = $q->{h}{'last-event-id'})) {
         my ($at) = $last =~ /^fake-(\d+)$/;
-        $s->send_raw($c, "data: {\"type\":\"resync\"}\n\n", 1) if !defined $at || $at != $a->{seq};
+        if ($s->{c}{replay} && defined $at) { $s->send_raw($c, join('', @{ $a->{frames} // [] }[ $at .. $a->{seq} - 1 ]), 1) }
+        elsif (!defined $at || $at != $a->{seq}) { $s->send_raw($c, "data: {\"type\":\"resync\"}\n\n", 1) }
     }
     my $beat;
     $beat = sub { return if $c->{gone}; $s->send_raw($c, ": keepalive\n\n", 1); $s->after($s->{c}{keepalive}, $beat) };

@@ -1,0 +1,143 @@
+# Event streams of a run and what goes wrong with them: cuts, storms, endless events, slow readers; events that are lost,
+# doubled, late or out of order (E08 E14 E15).
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Runs;
+use Time::HiRes qw(time);
+
+# ---- what mostly waits is started together
+my (%drive, %run);
+
+# Streams that are cut again and again, by a server that asks for 1.5 s of patience.
+$drive{E08} = FakeDrive->new(sub_users => 1, folders => 4, files => 4, replay => 1, retry => 1500);
+$run{E08} = start_run($drive{E08}, qw(3 4 0 10));
+
+# All streams broken at the second second; the server repeats what was missed.
+$drive{storm} = FakeDrive->new(sub_users => 2, folders => 4, files => 20, replay => 1);
+$run{storm} = start_run($drive{storm}, qw(9 5 120 6 --reconnect-storm 2), mix("save 1\n"));
+
+# Events that do not come, come twice, in the wrong order, or late.
+for my $fault (qw(drop twice swap late)) {
+    $drive{$fault} = FakeDrive->new(sub_users => 1, folders => 3, files => 20, event_faults => [$fault]);
+    $run{$fault} = start_run($drive{$fault}, qw(4 4 60 8 --run-dir), $fault, mix("save 1\n"));
+}
+$drive{none} = FakeDrive->new(sub_users => 1, folders => 3, files => 20);
+$run{none} = start_run($drive{none}, qw(4 4 60 6 --fail-on event.p99<20s --fail-on event_visible.p50<20s --fail-on events.lost==0), mix("save 1\nmove 1\nupload 1\n"));
+
+sub check_of { my ($h, $name) = @_; return (grep { $_->{name} eq $name } @{ $h->{json}{checks} })[0] }
+
+subtest 'E08: streams that are cut come back with their last id, after the wait that the server asks for' => sub {
+    my ($h, $d) = ($run{E08}, $drive{E08});
+    ok in_window($h), 'running';
+    for (1 .. 2) {
+        $d->touch({ n => 2 });
+        my $open = $d->count(qr{/events});
+        my $cut = time;
+        $d->cut_streams;
+        ok wait_until(10, sub { $d->count(qr{/events}) >= $open + 3 }), 'all three are back';
+        my @back = map { $_->{t} - $cut } (grep { $_->{path} =~ m{/events} } @{ $d->log })[ $open .. $open + 2 ];
+        is scalar(grep { $_ < 1.4 } @back), 0, 'none before the time' or diag "@back";
+    }
+    done_run($h);
+    my @opened = grep { $_->{path} =~ m{/events} } @{ $d->log };
+    is scalar(@opened), 9, 'opened once, and once more after each cut: no tight loop';
+    is scalar(grep { !defined $_->{last_id} } @opened[ 3 .. 8 ]), 0, 'with the last id';
+    is $h->{json}{reconnects}, 6, 'counted';
+    like $h->{out}, qr/^streams +6 reconnects$/m, 'and shown';
+    is $h->{status}, 0, 'no failure' or diag $h->{out};
+};
+
+subtest 'E14: a storm of events is one pass at a time, and one again and again' => sub {
+    my $d = FakeDrive->new(sub_users => 1, folders => 8, files => 4);
+    my $h = start_run($d, qw(2 8 0 7 --no-ledger));
+    ok in_window($h), 'running';
+    $d->rule(path => qr{^/api/files\?}, delay => 0.6);
+    my $from = time;
+    while (time < $from + 6) { $d->touch({ n => 1 }); select undef, undef, undef, 0.1 }
+    done_run($h);
+    for my $login ('owner@load.test', 'user-1@load.test') {
+        my @lists = grep { $_->{path} =~ m{^/api/files\?} && ($_->{login} // '') eq $login && $_->{t} > $from } @{ $d->log };
+        cmp_ok scalar(@lists), '>=', 2, "$login: listed while changes went on";
+        cmp_ok scalar(@lists), '<=', 6, "$login: not once an event";
+        is scalar(grep { $lists[$_]{t} < $lists[ $_ - 1 ]{t} + 0.55 } 1 .. $#lists), 0, "$login: one at a time";
+    }
+};
+
+subtest 'slow readers are let go, and the figures of the others are as ever' => sub {
+    my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 20, replay => 1, backlog => 4000);
+    my $h = start_run($d, qw(8 4 60 5 --slow-readers 25%), mix("save 1\n"));
+    ok in_window($h), 'running';
+    $d->touch({ n => 10 }) for 1 .. 20;
+    done_run($h);
+    is $h->{json}{slow_readers}{apps}, 2, 'a quarter of eight';
+    cmp_ok $d->state->{slow_ended} // 0, '>=', 2, 'the server ended their streams';
+    is check_of($h, 'events')->{status}, 'ok', 'they are no violation' or diag explain check_of($h, 'events');
+    cmp_ok ops($h, 'event')->{p50_ms}, '<', 5000, 'the others hear in time';
+    is sim([qw(run 1 1 1 1 --slow-readers 120%)], env => { TMA_URL => $d->url })->{status}, 2, 'a share above all is none';
+};
+
+subtest 'E15: an endless event ends the stream by name, and everything is listed again' => sub {
+    my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 4);
+    my $h = start_run($d, qw(2 4 0 5));
+    ok in_window($h), 'running';
+    my $lists = $d->count(qr{^GET /api/files\?});
+    $d->event({ raw => 'data: ' . 'x' x (3 << 20) });
+    ok wait_until(10, sub { $d->count(qr{^GET /api/files\?}) >= $lists + 8 }), 'all folders of both apps';
+    done_run($h);
+    is $h->{json}{apps}{streams_up}, 2, 'both streams are back';
+    like $h->{out}, qr/^ +2  stream connect: 200 an event of more than # KiB: the stream was given up$/m, 'named' or diag $h->{out};
+    is $h->{status}, 1, 'and not healthy';
+};
+
+subtest 'all streams broken at once come back spread out, and nothing is lost' => sub {
+    my ($h, $d) = (done_run($run{storm}), $drive{storm});
+    is $h->{status}, 0, 'healthy' or diag $h->{out}, $h->{err};
+    my $s = $h->{json}{storm};
+    is $s->{streams_broken}, 9, 'nine were broken';
+    is $s->{back}, 9, 'nine are back';
+    cmp_ok $s->{seconds_until_all_back}, '>=', 0.5, 'not at once';
+    is $s->{refused_429}, 0, 'none was refused';
+    cmp_ok $s->{events_replayed}, '>', 0, 'what was missed was repeated';
+    like $h->{out}, qr/^storm: all 9 event streams are back after \d+\.\d s$/m, 'told when it is over';
+    my @again = sort { $a <=> $b } (map { $_->{t} } grep { $_->{path} =~ m{/events} } @{ $d->log })[ 9 .. 17 ];
+    cmp_ok $again[-1] - $again[0], '>', 0.1, 'spread out';
+    is check_of($h, 'events')->{status}, 'ok', 'events are judged across the gap' or diag explain check_of($h, 'events');
+    is $h->{json}{events}{lost}, 0, 'none is lost';
+    cmp_ok $h->{json}{events}{expected}, '>', 50, 'of many';
+};
+
+subtest 'events as figures' => sub {
+    my $h = done_run($run{none});
+    is $h->{status}, 0, 'thresholds can name them' or diag $h->{out}, $h->{err};
+    my $e = $h->{json}{events};
+    cmp_ok $e->{expected}, '>', 10, 'changes were to reach streams';
+    is $e->{seen}, $e->{expected}, 'all did';
+    is $e->{$_}, 0, "none $_" for qw(lost duplicate out_of_order late);
+    like $h->{out}, qr/^events: +\d+ expected, \d+ seen, 0 lost, 0 duplicate, 0 out of order, 0 late$/m, 'in the text';
+    # Each change at three other apps; the acting one does not count.
+    is ops($h, 'event')->{ok}, $e->{expected} * 3 / 4, 'the figures are of the others';
+    cmp_ok ops($h, 'event_visible')->{max_ms}, '>', ops($h, 'event')->{p50_ms}, 'seen later than heard of';
+    like $h->{out}, qr/^event visible +\d+ +0 +\d/m, 'a row of the table';
+};
+
+subtest 'events that are lost, doubled, late or out of order are told apart' => sub {
+    my %want = (drop => 'lost', twice => 'duplicate', swap => 'out_of_order', late => 'late');
+    my %says = (drop => qr/never got the event of the save of file/, twice => qr/got an event of file .* once more/,
+        swap => qr/after one of a higher number/, late => qr/heard of the save of file .* \d\.\d s after its answer/);
+    for my $fault (sort keys %want) {
+        my $h = done_run($run{$fault});
+        my $c = check_of($h, 'events');
+        is $c->{status}, 'violated', "$fault: violated" or diag $h->{out};
+        cmp_ok $h->{json}{events}{ $want{$fault} }, '>=', 1, "$fault: counted as $want{$fault}";
+        my @other = grep { $_ ne $want{$fault} && $h->{json}{events}{$_} } qw(lost duplicate late), $fault eq 'late' ? () : 'out_of_order';
+        is "@other", '', "$fault: as nothing else" or diag explain $c;
+        like join("\n", @{ $c->{detail} }), $says{$fault}, "$fault: said what, of which app, file and time";
+        like $c->{detail}[0], qr/look: SELECT seq, type, at FROM changes WHERE data->>'id' = '\w+'/, "$fault: and how to look it up";
+    }
+    my $again = sim([qw(check --run drop --only events)], env => { TMA_URL => $drive{drop}->url }, dir => run_folder());
+    is $again->{status}, 1, 'the same from the run folder' or diag $again->{out}, $again->{err};
+};
+
+done_testing;
