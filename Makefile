@@ -105,6 +105,7 @@ $(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES) $(OBJ)/flags
 # These need servers: tests/sys/store.t starts a stack, sftp_client.t an sshd for its program.
 export LIVE_STORE := $(abspath $(OBJ)/tests/live_store)
 export LIVE_SFTP := $(abspath $(OBJ)/tests/live_sftp)
+export LIVE_SFTP_DRIVE := $(abspath $(OBJ)/tests/live_sftp_drive)
 $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
@@ -115,7 +116,7 @@ unit: $(UNIT)
 comp: $(OBJ)/sim.bin
 	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
 # Each test has a stack of its own; two at once leave no processor idle.
-sys: $(OBJ)/sim.bin $(OBJ)/tests/live_store $(OBJ)/tests/live_sftp
+sys: $(OBJ)/sim.bin $(patsubst tests/sys/%.c,$(OBJ)/tests/%,$(wildcard tests/sys/live_*.c))
 	@$(PROVE) -j2 $(sort $(wildcard tests/sys/*.t))
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.

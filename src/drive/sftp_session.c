@@ -350,28 +350,36 @@ static void cancel(struct api *a)
         ssh_client_cancel(shared.client, st->opens);
 }
 
-static MAY_YIELD enum err sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
+/* Without a password and without a key of its own, a login has the one for all. */
+static MAY_YIELD enum err enter(struct api *a, const char *user, const char *password, struct errinfo *ei)
 {
     struct sftp_state *st = a->state;
-    struct errinfo ei = {0};
-    api_result_init(r);
     bool for_all = !password && !st->key_file && st->target;
-    set_login(st, email, for_all ? st->target->password : password);
+    set_login(st, user, for_all ? st->target->password : password);
     MEM_FREE(st->root);
     link_drop(st);
-    r->sent = mono_now();
-    enum err e = link_open(a, &ei);
-    r->done = mono_now();
-    if (e != ERR_OK) {
-        unanswered(r, e, false, &ei);
-        return e == ERR_AUTH ? ERR_OK : e;
-    }
-    r->status = 200;
+    enum err e = link_open(a, ei);
+    if (e != ERR_OK)
+        return e;
     struct buf tree = BUF_INIT(PATH_LIMIT);
-    if (buf_appendf(&tree, "%s:%d%s", st->host, st->port, st->root) == ERR_OK)
+    if ((e = buf_appendf(&tree, "%s:%d%s", st->host, st->port, st->root)) == ERR_OK)
         api_set_tree(a, buf_cstr(&tree));
     buf_done(&tree);
-    return ERR_OK;
+    return e;
+}
+
+static MAY_YIELD enum err sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
+{
+    struct errinfo ei = {0};
+    api_result_init(r);
+    r->sent = mono_now();
+    enum err e = enter(a, email, password, &ei);
+    r->done = mono_now();
+    if (e == ERR_OK)
+        r->status = 200;
+    else
+        unanswered(r, e, false, &ei);
+    return e == ERR_AUTH ? ERR_OK : e;
 }
 
 static MAY_YIELD enum err sign_out(struct api *a, struct api_result *r)
@@ -394,12 +402,14 @@ static MAY_YIELD enum err probe(struct api *a, struct api_result *r)
 static MAY_YIELD enum err greet(struct api *a, struct errinfo *ei)
 {
     const struct sftp_state *st = a->state;
-    const struct target *t = st->target;
-    struct api_result r;
-    enum err e = sign_in(a, t->logins[0].name, t->logins[0].password, &r);
-    if (e == ERR_OK && r.outcome == OUT_OK)
+    const struct target_login *first = &st->target->logins[0];
+    struct errinfo why = {0};
+    enum err e = enter(a, first->name, first->password, &why);
+    if (e == ERR_OK)
         return ERR_OK;
-    return err_set(ei, e == ERR_SAFETY || e == ERR_CANCELLED ? e : ERR_ENV, "%s: %s", t->url, r.reason);
+    if (e == ERR_SAFETY || e == ERR_ENV)
+        return err_set(ei, e, "%s", err_message(&why));
+    return err_set(ei, e == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "%s: %s", st->target->url, err_message(&why));
 }
 
 static MAY_YIELD enum err put_mark(struct sftp_op *op, const char *mark)

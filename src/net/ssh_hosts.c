@@ -135,8 +135,8 @@ enum err ssh_hosts_check(struct ssh *s, struct errinfo *ei)
                        name, print, s->client->known_file);
     default:
         return err_set(ei, ERR_SAFETY,
-                       "the host key of %s is not in %s (%s): if it is right, ssh-keyscan -p %d %s >> FILE and give "
+                       "the host key of %s (%s) is not in %s: if it is right, ssh-keyscan -p %d %s >> FILE, and give "
                        "--known-hosts FILE",
-                       name, s->client->known_file, print, s->login->port, s->login->host);
+                       name, print, s->client->known_file, s->login->port, s->login->host);
     }
 }
