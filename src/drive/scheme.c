@@ -6,11 +6,13 @@
 
 #define URL_MAX (16 * 1024)
 
-extern const struct api_dialect api_dialect_tma, api_dialect_sftp;
+extern const struct api_dialect api_dialect_tma, api_dialect_webdav, api_dialect_sftp;
 
 static const struct scheme rows[] = {
     {"http", "tma", "http", 80, false, &api_dialect_tma},
     {"https", "tma", "https", 443, false, &api_dialect_tma},
+    {"webdav", "webdav", "http", 80, true, &api_dialect_webdav},
+    {"webdavs", "webdav", "https", 443, true, &api_dialect_webdav},
     {"sftp", "sftp", NULL, 22, true, &api_dialect_sftp},
 };
 

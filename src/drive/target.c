@@ -266,7 +266,7 @@ enum err target_settle(struct target *t, const char *users_file, struct errinfo 
 
 bool target_logins_given(const struct target *t)
 {
-    return t->n_logins > 0;
+    return t->n_logins > 0 && !t->logins_made;
 }
 
 const char *target_password(const struct target *t, const char *login)
@@ -280,9 +280,9 @@ const char *target_password(const struct target *t, const char *login)
 
 bool target_owner(const struct target *t, unsigned k, char *dst, size_t n)
 {
-    if (t->n_logins && k >= t->n_logins)
+    if (target_logins_given(t) && k >= t->n_logins)
         return false;
-    if (t->n_logins)
+    if (target_logins_given(t))
         snprintf(dst, n, "%s", t->logins[k].name);
     else if (k == 0)
         snprintf(dst, n, "owner" DRIVE_EMAIL_DOMAIN);

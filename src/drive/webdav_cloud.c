@@ -1,0 +1,174 @@
+/* What Nextcloud and ownCloud add: another path for each user's files, and calls (OCS) by which an administrator makes
+ * accounts. They take Basic sign-in with OCS-APIRequest, so that no request token of a browser's session is needed. */
+#include "base/json.h"
+#include "base/mem.h"
+#include "drive/target.h"
+#include "drive/webdav.h"
+#include <stdio.h>
+#include <string.h>
+
+#define ANSWER_MAX (1 << 20)
+#define FILES_PATH "/remote.php/dav/files/"
+
+static int keep(void *arg, const char *p, size_t n)
+{
+    return buf_append(arg, p, n) ? 1 : 0;
+}
+
+/* A JSON answer of 2xx; NULL else. */
+static MAY_YIELD struct json *ask_json(struct api *a, struct buf *path, const char *method, const char *form,
+                                       struct api_result *r, enum err *err)
+{
+    struct buf text = BUF_INIT(ANSWER_MAX);
+    struct json *j = NULL;
+    const struct dav_call c = {.method = method,
+                               .path = path,
+                               .headers = {"OCS-APIRequest: true", "Accept: application/json",
+                                           form ? "Content-Type: application/x-www-form-urlencoded" : NULL},
+                               .xml = form,
+                               .write = form != NULL,
+                               .sink = keep,
+                               .arg = &text};
+    *err = dav_perform(a, &c, r);
+    if (*err || r->outcome != OUT_OK || json_parse(buf_cstr(&text), text.len, &j, NULL))
+        j = NULL;
+    buf_done(&text);
+    return j;
+}
+
+static void set_files(struct dav *d, const char *before, const char *user)
+{
+    struct buf path = BUF_INIT(DAV_PATH_MAX);
+    enum err err = buf_append_str(&path, before);
+    if (!err && user)
+        err = buf_append_str(&path, FILES_PATH);
+    if (!err && user)
+        err = str_url_encode(&path, sv_of(user), "");
+    (void)err; /* of a URL, which is shorter */
+    mem_free(d->files);
+    d->files = buf_take(&path, NULL);
+    d->own_cloud = user != NULL;
+}
+
+/* The server's own path: what stands before /remote.php, or the whole. */
+static char *cloud_base(const struct dav *d)
+{
+    const char *inner = strstr(d->prefix, "/remote.php");
+    return inner ? mem_strndup(d->prefix, (size_t)(inner - d->prefix)) : mem_strdup(d->prefix);
+}
+
+/* status.php is answered without a sign-in, by both of them and by nobody else. */
+static MAY_YIELD enum err is_cloud(struct api *a, const char *base, bool *cloud, struct api_result *r)
+{
+    struct dav *d = dav_of(a);
+    struct buf path = BUF_INIT(DAV_PATH_MAX);
+    char *user = d->user;
+    enum err err = buf_appendf(&path, "%s/status.php", base);
+    d->user = NULL;
+    struct json *j = err ? NULL : ask_json(a, &path, "GET", NULL, r, &err);
+    d->user = user;
+    *cloud = j && json_get(j, "installed") && json_get(j, "versionstring");
+    json_free(&j);
+    return err;
+}
+
+enum err dav_find_files(struct api *a, struct api_result *r)
+{
+    struct dav *d = dav_of(a);
+    char *base = cloud_base(d);
+    bool cloud = strstr(d->prefix, "/remote.php") != NULL;
+    enum err err = cloud ? ERR_OK : is_cloud(a, base, &cloud, r);
+    if (!err && cloud && !d->user) {
+        api_result_init(r);
+        r->outcome = OUT_CLIENT;
+        r->status = 401;
+        snprintf(r->reason, sizeof r->reason, "it takes a user and a password");
+    }
+    if (!err)
+        set_files(d, cloud ? base : d->prefix, cloud ? (d->user ? d->user : "") : NULL);
+    mem_free(base);
+    return err;
+}
+
+/* ---- accounts ---- */
+
+/* Becomes the administrator, whose login the target gives, for one call. */
+static MAY_YIELD struct json *as_admin(struct api *a, const char *method, const char *form, struct api_result *r,
+                                       enum err *err)
+{
+    struct dav *d = dav_of(a);
+    const struct target_login *admin = &d->target->logins[0];
+    char *user = d->user, *password = d->password, *base = cloud_base(d);
+    struct http_auth auth = d->auth;
+    struct buf path = BUF_INIT(DAV_PATH_MAX);
+    d->user = mem_strdup(admin->name);
+    d->password = mem_strdup(admin->password);
+    d->auth = (struct http_auth){.kind = HTTP_AUTH_BASIC};
+    *err = buf_appendf(&path, "%s/ocs/v2.php/cloud/users?format=json", base);
+    struct json *j = *err ? NULL : ask_json(a, &path, method, form, r, err);
+    mem_free(d->user);
+    mem_free(d->password);
+    mem_free(base);
+    d->user = user;
+    d->password = password;
+    d->auth = auth;
+    return j;
+}
+
+static bool has_admin(const struct api *a)
+{
+    const struct target *t = dav_of(a)->target;
+    return t && t->n_logins && t->logins[0].password;
+}
+
+enum err webdav_signup_status(struct api *a, bool *enabled, struct api_result *r)
+{
+    *enabled = has_admin(a);
+    return has_admin(a) ? (api_result_init(r), ERR_OK) : api_absent(r, "sign-up");
+}
+
+enum err webdav_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)
+{
+    struct buf form = BUF_INIT(4096);
+    (void)name;
+    if (!has_admin(a))
+        return api_absent(r, "sign-up");
+    enum err err = buf_append_str(&form, "userid=");
+    if (!err)
+        err = str_url_encode(&form, sv_of(email), "");
+    if (!err)
+        err = buf_append_str(&form, "&password=");
+    if (!err)
+        err = str_url_encode(&form, sv_of(password), "");
+    struct json *j = err ? NULL : as_admin(a, "POST", buf_cstr(&form), r, &err);
+    const struct json *meta = json_get(json_get(j, "ocs"), "meta");
+    int64_t code = 0;
+    const char *message = json_str(json_get(meta, "message"));
+    if (!err && r->outcome == OUT_OK && json_i64(json_get(meta, "statuscode"), &code) && code != 200 && code != 100) {
+        r->status = code == 102 ? 409 : 403;
+        r->outcome = outcome_of_status(r->status);
+        api_reason(r, message ? message : "the account was not made");
+    }
+    json_free(&j);
+    buf_done(&form);
+    return err || r->outcome != OUT_OK ? err : webdav_sign_in(a, email, password, r);
+}
+
+enum err dav_cloud_users(struct api *a, bool *admin, bool *strangers, struct api_result *r)
+{
+    enum err err = ERR_OK;
+    *admin = *strangers = false;
+    if (!has_admin(a))
+        return ERR_OK;
+    struct json *j = as_admin(a, "GET", NULL, r, &err);
+    const struct json *users = json_get(json_get(json_get(j, "ocs"), "data"), "users");
+    *admin = json_is_array(users);
+    for (const struct json *u = json_first(users); u; u = json_next(u)) {
+        const char *id = json_str(u);
+        bool ours =
+            id && (sv_ends(sv_of(id), SV(DRIVE_EMAIL_DOMAIN)) || strcmp(id, dav_of(a)->target->logins[0].name) == 0);
+        *strangers = *strangers || !ours;
+    }
+    json_free(&j);
+    return err;
+}
