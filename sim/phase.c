@@ -153,6 +153,14 @@ static bool all_quiet(const struct worker *w)
     return true;
 }
 
+static bool any_acts(const struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        if (w->apps[i].foreground_busy)
+            return true;
+    return false;
+}
+
 /* So that every event has come and every view is what its app believes for good: for the checks alone, outside of the
  * window. Given up after a few seconds; then there is no view to judge. */
 static MAY_YIELD void settle(struct phases *c)
@@ -165,8 +173,11 @@ static MAY_YIELD void settle(struct phases *c)
     worker_set_phase(w, PHASE_SETTLE);
     if (!(w->caps & API_CAP_EVENTS)) { /* nobody tells an app what others did last: it looks once more */
         limit = mono_add(mono_now(), c->grace_us);
+        while (!stopping(c) && !passed(limit) && any_acts(w))
+            done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
         for (uint32_t i = 0; i < w->n_apps; i++)
             app_look_again(&w->apps[i]);
+        quiet_from = mono_now();
     }
     while (!stopping(c) && !passed(limit) && !passed(mono_add(quiet_from, QUIET_US))) {
         done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));

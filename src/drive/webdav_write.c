@@ -175,7 +175,15 @@ static MAY_YIELD enum err relocate_freely(struct api *a, const char *method, con
         return ERR_OK;
     }
     own = arena_strdup(mem, own);
-    for (unsigned i = 0; i <= NUMBERS_MAX && !err; i++) {
+    const char *from = names_parent(a->names, id);
+    bool here = from && parent ? strcmp(from, parent) == 0 : from == parent;
+    if (here && strcmp(method, "MOVE") == 0) { /* it is there */
+        *name = own;
+        return webdav_info(a, id, mem, NULL, NULL, r);
+    }
+    for (unsigned i = here;
+         /* a copy beside its source has another name: no server is asked for the same one */ i <= NUMBERS_MAX && !err;
+         i++) {
         *name = numbered(mem, own, i);
         a->extra += i > 0;
         err = relocate(a, &(struct relocation){method, id, parent, *name}, r);
