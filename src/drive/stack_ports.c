@@ -32,10 +32,10 @@ bool stack_port_free(int port)
 
 /* ---- claims ---- */
 
+/* Never TMPDIR: it differs from shell to shell, and the machine's ports are the same for all of them. */
 static const char *claims_folder(struct arena *mem)
 {
-    const char *tmp = getenv("TMPDIR");
-    return arena_printf(mem, "%s/drivesim-ports-%u", tmp && *tmp ? tmp : "/tmp", (unsigned)geteuid());
+    return arena_printf(mem, "/tmp/drivesim-ports-%u", (unsigned)geteuid());
 }
 
 static const char *claim_path(struct arena *mem, int port)

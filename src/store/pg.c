@@ -6,11 +6,13 @@
 #include "base/str.h"
 #include "store/pg_impl.h"
 #include <libpq-fe.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #define CONNECT_TIMEOUT_US (15 * US_PER_S)
+#define SLOW_LIMITS        4 /* of a pool, for one answer */
 
 struct pg_result {
     PGresult *res;
@@ -58,25 +60,31 @@ static struct mono limit_from(int64_t limit_us, struct mono now)
 }
 
 /* The connection is of no use any more: what was asked on it may still be answered. */
-static enum err given_up(struct pg *c, struct mono since, struct errinfo *ei)
+static enum err given_up(struct pg *c, bool silent, struct errinfo *ei)
 {
     char limit[32];
     c->dead = true;
-    if (mono_before(c->pool->answered, since)) /* nor did it answer anybody else */
-        c->pool->silent = true;
+    c->pool->silent = c->pool->silent || silent;
     return err_set(ei, ERR_DB_GONE, "database: no answer within %s", str_duration(limit, sizeof limit, c->limit_us));
 }
 
+/* A statement that is slow while others are answered gets more time than a server that is silent. */
 MAY_YIELD static enum err wait_io(struct pg *c, uint32_t events, struct errinfo *ei)
 {
-    struct mono now = mono_now();
+    struct pollfd look = {.fd = c->io.fd, .events = (short)events}; /* EPOLLIN and EPOLLOUT are POLLIN and POLLOUT */
+    bool silent = false;
     if (c->io.events != events)
         loop_io_set(&c->io, events);
-    c->waiting = true;
-    if (done_wait_until(c->pool->loop, &c->ready, limit_from(c->limit_us, now)))
-        return ERR_OK;
-    c->waiting = false;
-    return given_up(c, now, ei);
+    for (int i = 0; i < SLOW_LIMITS && !silent; i++) {
+        c->waiting = true;
+        if (done_wait_until(c->pool->loop, &c->ready, limit_from(c->limit_us, mono_now())))
+            return ERR_OK;
+        c->waiting = false;
+        if (poll(&look, 1, 0) > 0)
+            return ERR_OK; /* it was not the server that stood still, but we */
+        silent = mono_diff(mono_now(), c->pool->answered) > c->limit_us / 2;
+    }
+    return given_up(c, silent, ei);
 }
 
 static void on_notice(void *arg, const PGresult *res)

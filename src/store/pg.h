@@ -16,10 +16,10 @@ struct pg_result;
  * growing pauses (50 ms to 1 s), so that a caller that tries again at once does not spin. */
 enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max,
                      struct errinfo *ei) WARN_UNUSED;
-/* From now on nobody waits longer than that: for a connection to be free, to be made, for the next bytes of an answer.
- * Once a whole such time went by without a word from the server on any connection, one caller at a time asks it and the
- * others fail at once, until it answers. And when it gives no more connections, those that are open have to do, and who
- * needs one waits for it. 0, as at first: no limit. */
+/* From now on nobody waits longer than that: for a connection to be free, to be made, for the next bytes of an answer
+ * (four times as long while the server answers others). Once a whole such time went by without a word from the server
+ * on any connection, one caller at a time asks it and the others fail at once, until it answers. And when it gives no
+ * more connections, those that are open have to do, and who needs one waits for it. 0, as at first: no limit. */
 void pg_pool_set_limit(struct pg_pool *p, int64_t us);
 /* Every connection was given back before. Waits for rollbacks that pg_give started. */
 MAY_YIELD void pg_pool_free(struct pg_pool **p);
