@@ -1,7 +1,7 @@
 /* The accounts: found by signing in, made where they are missing. The first owner must be the server's first user, and
  * proves it by a call that only the administrator may make: a server where somebody else was first is not ours. */
 #include "base/mem.h"
-#include "drive/api.h"
+#include "drive/caps.h"
 #include "seed/crew.h"
 #include "store/blob.h"
 #include <string.h>
@@ -156,6 +156,8 @@ static MAY_YIELD void first_owner(struct seeder *s)
         not_in(s, l, &r);
     if (!s->stop)
         prove_first_user(s, l);
+    if (!s->stop)
+        caps_tell(s->ctx, caps_ask(l->api));
     if (!s->stop)
         connect_bucket(s, l);
 }

@@ -2,8 +2,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "drive/api.h"
-#include "drive/cmd.h"
+#include "drive/caps.h"
 #include "drive/stack.h"
 #include "net/work.h"
 #include "sim/plan.h"
@@ -142,23 +141,47 @@ MAY_YIELD static bool has_events(struct doctor *d, struct api *a)
     return look.status == 200;
 }
 
-/* Locks and ranges show on a file alone. Returns what was tried. */
+#define LISTINGS_MOST 30
+
+/* A file: one used lately, else the first that a look into some folders finds. NULL: none. What listings show about the
+ * server is noted on the way. */
+MAY_YIELD static const char *find_file(struct api *a, struct arena *mem)
+{
+    const char *folders[LISTINGS_MOST] = {NULL}; /* the root is the first */
+    struct drive_listing l = {0};
+    struct api_result r;
+    if (api_recent(a, 1, mem, &l, &r) == ERR_OK && l.n > 0 && !l.items[0].folder)
+        return l.items[0].id;
+    for (size_t i = 0, n = 1; i < n; i++) {
+        if (api_list(a, folders[i], mem, &l, &r) != ERR_OK)
+            return NULL;
+        for (size_t k = 0; k < l.n; k++) {
+            if (!l.items[k].folder)
+                return l.items[k].id;
+            if (n < LISTINGS_MOST)
+                folders[n++] = l.items[k].id;
+        }
+    }
+    return NULL;
+}
+
+/* Locks, versions and ranges show for sure on a file alone. Returns what was tried. */
 MAY_YIELD static unsigned probe_file(struct api *a)
 {
     struct arena *mem = arena_new(4096);
-    struct drive_listing recent = {0};
     struct api_result r;
+    struct drive_file f;
     struct api_lock lock;
-    unsigned tried = 0;
-    if (api_recent(a, 1, mem, &recent, &r) == ERR_OK && recent.n > 0 && !recent.items[0].folder) {
-        const char *id = recent.items[0].id;
+    const char *id = find_file(a, mem);
+    if (id) {
         if (api_lock(a, id, 30, NULL, &lock, &r) == ERR_OK && r.outcome == OUT_OK)
             (void)!api_unlock(a, id, lock.id, &r);
         (void)!api_download(a, id, 0, 1, NULL, NULL, NULL, 0, &r);
-        tried = API_CAP_LOCKS | API_CAP_RANGES;
+        if (api_info(a, id, mem, &f, NULL, &r) == ERR_OK && r.outcome == OUT_OK && !f.version)
+            api_set_caps(a, api_caps(a) & ~(unsigned)API_CAP_VERSIONS);
     }
     arena_free(&mem);
-    return tried;
+    return id ? API_CAP_LOCKS | API_CAP_RANGES | API_CAP_VERSIONS : 0;
 }
 
 static void caps_row(struct doctor *d, enum verdict v, const char *name, unsigned caps, const char *after)
@@ -173,11 +196,18 @@ static void caps_row(struct doctor *d, enum verdict v, const char *name, unsigne
     buf_done(&text);
 }
 
+static void lack_rows(struct doctor *d, unsigned caps)
+{
+    for (unsigned cap = 1; cap < API_CAP_ALL; cap <<= 1)
+        if (!(caps & cap))
+            row(d, NOTED, "it lacks", "%s: %s", api_cap_text((enum api_cap)cap), caps_instead((enum api_cap)cap, caps));
+}
+
 MAY_YIELD static void capability_rows(struct doctor *d)
 {
     struct api_conf conf = api_conf_of(d->ctx);
     conf.timeout_us = 15 * US_PER_S;
-    unsigned assumed = API_CAP_JOBS | API_CAP_BULK | API_CAP_LOCKS | API_CAP_RANGES;
+    unsigned assumed = API_CAP_LOCKS | API_CAP_RANGES | API_CAP_VERSIONS;
     struct api *a = NULL;
     struct api_result r = {0};
     struct errinfo ei;
@@ -196,8 +226,10 @@ MAY_YIELD static void capability_rows(struct doctor *d)
         if (!has_events(d, a))
             api_set_caps(a, api_caps(a) & ~(unsigned)API_CAP_EVENTS);
         caps_row(d, FINE, "it has", api_caps(a) & ~assumed, "");
-        caps_row(d, NOTED, "it lacks", API_CAP_ALL & ~api_caps(a), " (README tells what takes their place)");
+        lack_rows(d, api_caps(a));
         caps_row(d, NOTED, "assumed", api_caps(a) & assumed, " (the first call of its kind will show)");
+        d->ctx->result->caps_known = true;
+        d->ctx->result->caps = api_caps(a);
     } else {
         row(d, MISSING, "capabilities", "%s", r.reason);
     }

@@ -1,7 +1,7 @@
 /* `sim run`: desktop apps against the server. Everything that can be known before the start is: the plan against the
  * logins and budgets there are, the open files, the folder for the ledger. */
 #include "base/mem.h"
-#include "drive/cmd.h"
+#include "drive/caps.h"
 #include "sim/app.h"
 #include "sim/inject.h"
 #include "sim/logins.h"
@@ -157,8 +157,8 @@ static void print_plan(const struct run *run, uint64_t files_limit)
         fprintf(out, "      taken away: %s\n", chaos_text(&run->chaos, chaos, sizeof(chaos)));
     if (run->dir.path[0])
         fprintf(out, "      run folder %s\n", run->dir.path);
-    if (worker_fallbacks(w, line, sizeof(line))[0])
-        fprintf(out, "      note: %s\n", line);
+    if (w->foreign)
+        fprintf(out, "      note: files that seed did not make: downloads are checked by length alone\n");
     fflush(out);
 }
 
@@ -186,6 +186,7 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
                               .feed = w->caps & API_CAP_FEED,
                               .events = w->caps & API_CAP_EVENTS,
                               .poll_us = c->poll_us,
+                              .sub_users = w->caps & API_CAP_SUB_USERS,
                               .login_budget = !c->spread_addresses && (w->caps & API_CAP_SIGN_UP)};
     plan_estimate(&run->plan);
     enum err e = plan_check(&run->plan, ei);
@@ -228,6 +229,7 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
         return e;
     if (!run->ctx->common->quiet)
         print_setup(run, mono_diff(mono_now(), began));
+    caps_tell(run->ctx, w->caps);
     e = make_plan(run, &files_limit, ei);
     if (e == ERR_OK && !c->no_ledger) {
         e = rundir_create(&run->dir, w, c->run_dir, ei);

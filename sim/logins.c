@@ -1,6 +1,7 @@
 #include "sim/logins.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/caps.h"
 #include "sim/pace.h"
 
 #include <stdio.h>
@@ -261,7 +262,7 @@ static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
     meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
     add_account(f, k, &owner);
     e = find_sub_users(f, &f->owners[k], k, &same);
-    w->caps &= api_caps(f->owners[k].api);
+    w->caps &= e == ERR_OK && k == 0 ? caps_ask(f->owners[k].api) : api_caps(f->owners[k].api);
     if (e == ERR_OK && same) {
         LOGW("run", "%s has the sub-users of another owner: it is left out", email);
         drop_account(f, k);

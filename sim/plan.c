@@ -97,31 +97,38 @@ unsigned plan_logins_needed(const struct plan *p)
     return low;
 }
 
+/* What it takes to have so many logins: "9 sub-users would do, see sim seed". */
+static void what_would_do(const struct plan *p, unsigned needed, char *dst, size_t n)
+{
+    unsigned accounts = p->accounts ? p->accounts : 1;
+    char each[64] = "";
+    if (!p->sub_users) {
+        snprintf(dst, n, "the server has no sub-users, %u accounts would do: sim seed 0 SCALE --accounts %u", needed,
+                 needed);
+        return;
+    }
+    if (accounts > 1)
+        snprintf(each, sizeof(each), " in each of the %u accounts", accounts);
+    snprintf(dst, n, "%s%s would do, see sim seed", COUNTED((needed + accounts - 1) / accounts - 1, "sub-user"), each);
+}
+
 enum err plan_check(const struct plan *p, struct errinfo *ei)
 {
+    char would_do[160];
     if (fits(p, p->logins))
         return ERR_OK;
-    unsigned needed = plan_logins_needed(p), accounts = p->accounts ? p->accounts : 1;
+    unsigned needed = plan_logins_needed(p);
     if (needed == 0)
         return err_set(ei, ERR_ENV,
                        "one app alone would send about %.0f requests in 15 minutes, the server allows a login %d: "
                        "open fewer folders or act less often",
                        ceil(p->requests_15min), DRIVE_REQUESTS_PER_15MIN);
-    unsigned subs = (needed + accounts - 1) / accounts - 1;
-    char each[64] = "";
-    if (accounts > 1)
-        snprintf(each, sizeof(each), " in each of the %u accounts", accounts);
+    what_would_do(p, needed, would_do, sizeof(would_do));
     if ((p->apps + p->logins - 1) / p->logins > DRIVE_STREAMS_PER_LOGIN)
-        return err_set(
-            ei, ERR_ENV,
-            "%s would need more than the %s there are (%d event streams a login): %s%s would do, see sim seed",
-            COUNTED(p->apps, "app"), COUNTED(p->logins, "login"), DRIVE_STREAMS_PER_LOGIN, COUNTED(subs, "sub-user"),
-            each);
-    return err_set(ei, ERR_ENV,
-                   "the busiest of %s would send about %.0f requests in 15 minutes, %d are allowed: %s%s would do, see "
-                   "sim seed",
-                   COUNTED(p->logins, "login"), p->login_15min, DRIVE_REQUESTS_PER_15MIN, COUNTED(subs, "sub-user"),
-                   each);
+        return err_set(ei, ERR_ENV, "%s would need more than the %s there are (%d event streams a login): %s",
+                       COUNTED(p->apps, "app"), COUNTED(p->logins, "login"), DRIVE_STREAMS_PER_LOGIN, would_do);
+    return err_set(ei, ERR_ENV, "the busiest of %s would send about %.0f requests in 15 minutes, %d are allowed: %s",
+                   COUNTED(p->logins, "login"), p->login_15min, DRIVE_REQUESTS_PER_15MIN, would_do);
 }
 
 enum { OTHER_FILES = 80 };

@@ -12,8 +12,9 @@ struct plan {
     int64_t window_us;
     unsigned accounts, logins, tree_folders; /* tree_folders: of one account, on average */
     const struct mix *mix;
-    int64_t poll_us;                        /* 0: a minute */
-    bool locks, feed, events, login_budget; /* login_budget false: requests are counted by address, one an app */
+    int64_t poll_us; /* 0: a minute */
+    bool locks, feed, events, sub_users;
+    bool login_budget; /* false: requests are counted by address, one an app */
     /* computed by plan_estimate: requests of one app from its arrival on */
     double requests_15min, requests_whole;
     double login_15min, whole; /* of the busiest login in 15 minutes; of all apps in the whole run */
@@ -24,7 +25,7 @@ double plan_app_requests(const struct plan *p, int64_t within_us);
 void plan_estimate(struct plan *p);
 /* The least number of logins whose stream and request budgets hold the plan; 0: one app alone is too much. */
 unsigned plan_logins_needed(const struct plan *p);
-/* After plan_estimate. ERR_ENV: cannot work, saying how many sub-users would do. */
+/* After plan_estimate. ERR_ENV: cannot work, saying how many sub-users (or accounts) would do. */
 enum err plan_check(const struct plan *p, struct errinfo *ei) WARN_UNUSED;
 
 /* Open files that so many apps and logins need: per app its event stream and two connections. */

@@ -4,6 +4,7 @@
 #include "sim/refusal_stage.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/caps.h"
 #include "drive/wire.h"
 #include "sim/pace.h"
 #include "sim/remove.h"
@@ -355,6 +356,7 @@ enum err stage_build(struct stage *s, struct errinfo *ei)
     if (!s->logins[WHO_OWNER])
         return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "%s", s->why[WHO_OWNER]);
     find_account_id(s);
+    caps_tell(s->ctx, caps_ask(s->logins[WHO_OWNER]));
     char why[160];
     if (s->own_account)
         stage_limit(s, -1, why, sizeof(why)); /* left by a run that was cut off */

@@ -194,4 +194,5 @@ void report_result(struct report *p)
                                               .limited = p->limited_intervals > 0};
     snprintf(r->generator.why, sizeof(r->generator.why), "%s", p->limited_why);
     worker_fallbacks(w, r->note, sizeof(r->note));
+    r->caps = w->caps;
 }

@@ -1,5 +1,6 @@
 #include "sim/solo.h"
 #include "base/mem.h"
+#include "drive/caps.h"
 #include "sim/logins.h"
 #include "sim/plan.h"
 #include "sim/timeline.h"
@@ -36,8 +37,10 @@ static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct
     enum err e = plan_open_files(s->apps, s->apps, NULL, ei);
     if (e == ERR_OK)
         e = logins_discover(w, ei);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         logins_keep(w);
+        caps_tell(w->ctx, w->caps);
+    }
     return e;
 }
 

@@ -1,6 +1,7 @@
 #include "sim/worker.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "drive/caps.h"
 #include "sim/delivery.h"
 
 #include <string.h>
@@ -92,25 +93,8 @@ void worker_finish(struct worker *w)
 
 char *worker_fallbacks(const struct worker *w, char *dst, size_t n)
 {
-    static const struct {
-        enum api_cap cap;
-        const char *instead;
-    } rows[] = {
-        {API_CAP_SIGN_UP, "the given logins sign in"},
-        {API_CAP_SUB_USERS, "owners alone sign in"},
-        {API_CAP_LOCKS, "saves by version alone"},
-        {API_CAP_VERSIONS, "saves unconditionally"},
-        {API_CAP_FEED, "folders named in events, all of them each minute"},
-        {API_CAP_EVENTS, "minute checks alone"},
-        {API_CAP_TRASH, "deleted for good at once"},
-    };
-    unsigned implied = w->caps & API_CAP_SIGN_UP ? 0 : API_CAP_SUB_USERS; /* goes without saying */
     struct buf b = BUF_INIT(n);
-    enum err e = ERR_OK;
-    dst[0] = '\0';
-    for (size_t i = 0; i < ARRAY_LEN(rows) && e == ERR_OK; i++)
-        if (!((w->caps | implied) & rows[i].cap))
-            e = buf_appendf(&b, "%sno %s: %s", b.len ? "; " : "", api_cap_text(rows[i].cap), rows[i].instead);
+    enum err e = buf_append_str(&b, caps_fallbacks(w->caps, dst, n));
     if (w->no_heartbeat && e == ERR_OK)
         e = buf_appendf(&b, "%sno heartbeat: none is sent", b.len ? "; " : "");
     if (w->foreign && e == ERR_OK)

@@ -101,6 +101,6 @@ static inline bool worker_draining(const struct worker *w)
 {
     return w->phase >= PHASE_DRAIN;
 }
-/* "no edit locks, no change feed" into dst; "" when the server has all that an app uses. */
+/* "no edit locks: saves by version alone; …" into dst; "" when the server has all that an app uses. */
 char *worker_fallbacks(const struct worker *w, char *dst, size_t n);
 #endif

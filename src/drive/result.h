@@ -76,7 +76,9 @@ struct result {
     struct threshold *thresholds;
     size_t n_thresholds;
     char run_dir[256];                /* "" when the command keeps none */
-    char note[200];                   /* one more line of the summary: fallbacks in force; "" for none */
+    char note[800];                   /* one more line of the summary: fallbacks in force; "" for none */
+    bool caps_known;                  /* the server was asked what it has */
+    unsigned caps;                    /* enum api_cap */
     void (*sample)(struct result *r); /* of the command's row, see cmd.h; NULL: it has no figures of its own */
 };
 

@@ -1,5 +1,6 @@
 /* A result as JSON: the keys are those of design.md, "Figures people read". */
 #include "base/mem.h"
+#include "drive/api_types.h"
 #include "drive/result_impl.h"
 #include "drive/threshold.h"
 #include <string.h>
@@ -107,6 +108,22 @@ static void write_thresholds(const struct result *r, struct jsonw *w)
     jsonw_end_array(w);
 }
 
+/* In two lists, by name. */
+static void write_capabilities(const struct result *r, struct jsonw *w)
+{
+    if (!r->caps_known)
+        return;
+    jsonw_object(w, "capabilities");
+    for (int has = 1; has >= 0; has--) {
+        jsonw_array(w, has ? "has" : "lacks");
+        for (unsigned cap = 1; cap < API_CAP_ALL; cap <<= 1)
+            if (!!(r->caps & cap) == has)
+                jsonw_str(w, NULL, api_cap_text((enum api_cap)cap));
+        jsonw_end_array(w);
+    }
+    jsonw_end_object(w);
+}
+
 static bool same_section(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
@@ -180,6 +197,7 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
         jsonw_str(&w, "run_dir", r->run_dir);
     if (r->note[0])
         jsonw_str(&w, "note", r->note);
+    write_capabilities(r, &w);
     stats_write_json(&r->stats, &w);
     write_apps(&r->apps, &w);
     write_generator(&r->generator, &w);

@@ -226,30 +226,58 @@ enum err tma_storage_config(struct api *a, const struct blob_conf *conf, struct 
     return err;
 }
 
-/* One cheap reading call for each capability that has one; what an answer shows is noted on the way. */
+/* A server with pages keeps to the smallest one; one without sends all there is. */
+static MAY_YIELD enum err probe_paging(struct api *a, struct api_result *r)
+{
+    struct buf p;
+    struct http_resp resp;
+    struct json *j = NULL;
+    tma_path(&p, "/api/files?limit=1", NULL, NULL);
+    enum err err = tma_call(a, &(struct tma_call){.method = "GET", .path = &p}, &resp, r);
+    if (!err && r->outcome == OUT_OK && !json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) &&
+        json_count(j) > 1 && !http_resp_header(&resp, WIRE_CURSOR_HEADER).n)
+        a->caps &= ~(unsigned)API_CAP_PAGING;
+    json_free(&j);
+    http_resp_done(&resp);
+    return err;
+}
+
+#define NOWHERE "zzzzzzzzzzzzzzzz" /* the id of nothing */
+
+/* One cheap call that makes nothing for each capability that has one. Those about a thing name one that is not there: a
+ * server that has the call says so in a sentence, one that has not knows no such path. */
 enum err tma_probe(struct api *a, struct api_result *r)
 {
     static const struct {
-        const char *path;
+        const char *method, *path;
         enum api_cap cap;
+        bool bare;
     } rows[] = {
-        {"/api/files/changes", API_CAP_FEED},
-        {"/api/files/recent?limit=1", API_CAP_RECENT},
-        {"/api/files/trash?limit=1", API_CAP_TRASH},
-        {"/api/user/sub-users", API_CAP_SUB_USERS},
-        {"/api/user/storage-config", API_CAP_STORAGE_CONFIG},
+        {"GET", "/api/files/changes", API_CAP_FEED, true},
+        {"GET", "/api/files/recent?limit=1", API_CAP_RECENT, true},
+        {"GET", "/api/files/trash?limit=1", API_CAP_TRASH, true},
+        {"GET", "/api/user/sub-users", API_CAP_SUB_USERS, true},
+        {"GET", "/api/user/storage-config", API_CAP_STORAGE_CONFIG, true},
+        {"POST", "/api/files/upload/bulk", API_CAP_BULK, true},
+        {"POST", "/api/files/" NOWHERE "/lock", API_CAP_LOCKS, false},
+        {"GET", "/api/files/jobs/00000000-0000-4000-8000-000000000000", API_CAP_JOBS, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct buf p;
+        struct buf p, body;
+        struct jsonw w;
+        bool post = strcmp(rows[i].method, "POST") == 0;
         tma_path(&p, rows[i].path, NULL, NULL);
-        enum err err =
-            call_plain(a, &(struct tma_call){.method = "GET", .path = &p, .cap = rows[i].cap, .bare = true}, r);
+        body_begin(&body, &w);
+        body_end(&w);
+        const struct tma_call c = {.method = rows[i].method,
+                                   .path = &p,
+                                   .json = post ? &body : NULL,
+                                   .cap = rows[i].cap,
+                                   .bare = rows[i].bare};
+        enum err err = call_plain(a, &c, r);
+        buf_done(&body);
         if (err)
             return err;
     }
-    struct arena *mem = arena_new(4096);
-    struct drive_listing listing;
-    enum err err = tma_list(a, NULL, mem, &listing, r);
-    arena_free(&mem);
-    return err;
+    return probe_paging(a, r);
 }

@@ -14,8 +14,8 @@ my $dir = run_folder();
 
 sub median { my @v = sort { $a <=> $b } @_; return $v[ @v / 2 ] }
 
-# Requests that are an action's own, or its first.
-my $ACTION = qr{^(?:GET \S+/download|POST \S+/(?:lock|upload|rename|move|copy|delete|folder))$};
+# Requests that are an action's own, or its first; not the question for locks, about a file that is not there.
+my $ACTION = qr{^(?!POST \S+/z{16}/)(?:GET \S+/download|POST \S+/(?:lock|upload|rename|move|copy|delete|folder))$};
 
 # ---- started together ------------------------------------------------------------------------------------------------
 
@@ -28,9 +28,9 @@ for my $kind (qw(fast slow)) {
     $run{$kind} = start_run($d, qw(20 2 30 8 --no-ledger));
 }
 
-# The root and four folders are read; then nothing about files is answered any more. And a server that never answers.
+# What it has is asked, the root and four folders are read; then nothing about files is answered any more. And a server that never answers.
 $drive{L07} = FakeDrive->new(sub_users => 1, folders => 4);
-$drive{L07}->rule(path => qr{^/api/files(?:\?|/changes|/events)}, hang => 1, after => 5);
+$drive{L07}->rule(path => qr{^/api/files(?:\?|/changes|/events)}, hang => 1, after => 7);
 $run{L07} = start_run($drive{L07}, qw(2 4 60 5 --grace 2));
 my $silent = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1') or die $!;
 $run{silent} = start_run('http://127.0.0.1:' . $silent->sockport, qw(2 1 60 5));
@@ -55,7 +55,7 @@ $run{L17} = start_run({ env => { TMA_URL => $drive{L17}->url, map { $_ => 'http:
 # Each sign-in and each app's first listings are slow: the root and two folders are read before.
 $drive{L20} = FakeDrive->new(sub_users => 1, folders => 2, files => 30);
 $drive{L20}->rule(path => qr{/api/login}, delay => 0.5);
-$drive{L20}->rule(path => qr{^/api/files\?}, delay => 0.5, after => 3, times => 4);
+$drive{L20}->rule(path => qr{^/api/files\?}, delay => 0.5, after => 4, times => 4);
 $run{L20} = start_run($drive{L20}, qw(2 2 120 4 --no-ledger));
 
 for my $streams (0, 1) {

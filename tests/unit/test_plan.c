@@ -27,6 +27,7 @@ static struct plan plan(unsigned apps, unsigned folders, double rate, int second
                      .locks = true,
                      .feed = true,
                      .events = true,
+                     .sub_users = true,
                      .login_budget = true};
     plan_estimate(&p);
     return p;
@@ -75,6 +76,11 @@ static void test_impossible_plans_say_what_would_do(void **state)
         if (rows[i].needed)
             assert_int_equal(plan_logins_needed(&rows[i].p), rows[i].needed);
     }
+    struct errinfo ei = {0};
+    struct plan alone = rows[0].p;
+    alone.sub_users = false;
+    assert_int_equal(plan_check(&alone, &ei), ERR_ENV);
+    assert_non_null(strstr(ei.msg, "5 accounts would do: sim seed 0 SCALE --accounts 5"));
     /* What it says would do, does; one less does not. */
     struct plan p = rows[3].p;
     unsigned needed = plan_logins_needed(&p);
