@@ -33,7 +33,8 @@ void action_copy(struct action *x)
     while (call_again(&c, &r));
     if (r.outcome == OUT_OK && job.id[0] && !action_job(x, &job, &r))
         judge_failed_job(x, &job, &r, &t);
-    struct drive_file made = {.id = job.n_ids ? job.ids[0] : NULL, .name = t.name};
+    /* Not every server names the copy: then the record names none, rather than its source. */
+    struct drive_file made = {.id = job.n_ids ? job.ids[0] : "", .name = t.name};
     action_told(x, &rec, &r, &made);
     a->surplus += r.outcome == OUT_OK;
     if (r.outcome == OUT_OK && !(a->w->caps & API_CAP_EVENTS))

@@ -248,18 +248,30 @@ void sync_soon(struct app *a, uint32_t at)
     app_kick_background(a);
 }
 
+/* Without a feed the event is all there is. One that names an item but not where it was: where the app has it. One that
+ * names nothing at all leaves no folder certain. */
+static void mark_named(struct app *a, const struct api_event *ev)
+{
+    const char *named[] = {ev->parent_id, ev->old_parent_id};
+    for (int i = 0; i < 2; i++) {
+        uint32_t at = named[i] ? view_find(&a->view, named[i]) : VIEW_NONE;
+        if (at != VIEW_NONE)
+            a->view.open[at].dirty = true;
+    }
+    if (ev->names_folders)
+        return;
+    for (uint32_t at = 0; at < a->view.n; at++) {
+        struct view_folder *o = &a->view.open[at];
+        o->dirty = o->dirty || (o->snap && (!ev->file_id || view_has(&a->view, at, ev->file_id, NULL)));
+    }
+}
+
 void sync_event(struct app *a, const struct api_event *ev)
 {
-    if (ev->resync) {
+    if (ev->resync)
         a->resync = true;
-    } else if (!has_feed(a)) {
-        const char *named[] = {ev->parent_id, ev->old_parent_id};
-        for (int i = 0; i < 2; i++) {
-            uint32_t at = named[i] ? view_find(&a->view, named[i]) : VIEW_NONE;
-            if (at != VIEW_NONE)
-                a->view.open[at].dirty = true;
-        }
-    }
+    else if (!has_feed(a))
+        mark_named(a, ev);
     if (a->gather_due.us == 0 && !ev->resync)
         a->gather_due = mono_add(mono_now(), GATHER_US + (int64_t)(rng_unit(&a->rng) * GATHER_SPREAD));
     app_kick_background(a);
