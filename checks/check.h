@@ -11,6 +11,8 @@
 /* What has to be at rest before anything is judged. */
 enum check_rest { CHECK_REST_JOBS, CHECK_REST_RESERVED, CHECK_REST_STREAMS, CHECK_RESTS };
 
+struct api;
+
 struct check_ctx {
     struct cmd_ctx *cmd;
     struct pg_pool *pg; /* NULL: no DATABASE_URL or not reachable; why in pg_why */
@@ -25,6 +27,8 @@ struct check_ctx {
     struct journal *journal; /* NULL likewise */
     struct errinfo journal_why;
     const char *run_dir; /* NULL: no ledger */
+    struct api *owner;   /* whom told.c signed in last; NULL: nobody */
+    const char *owner_email;
     const struct check_baseline *since;
 };
 struct check {

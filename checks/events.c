@@ -20,6 +20,7 @@ struct judge {
     struct check_result *r;
     struct event_log *log;
     struct event_summary sum;
+    bool silent[OP_COUNT]; /* kinds of change that the server does not announce */
     struct hist *lag;
     uint64_t streams;
 };
@@ -112,6 +113,26 @@ static void judge_changes(struct judge *k, const struct journal_op **changes, si
     }
 }
 
+/* A stream whose events carry no number promises less: there may be kinds of change that it never announces. Those of
+ * which nobody ever heard are left out, and told. Returns how many changes are left. */
+static size_t leave_silent_out(struct judge *k, const struct journal_op **changes, size_t n)
+{
+    bool heard[OP_COUNT] = {false}, numbered = k->log->n == 0;
+    size_t left = 0;
+    for (size_t i = 0; i < k->log->n; i++) {
+        const struct journal_note *note = k->log->events[i].note;
+        numbered = numbered || note->size > 0;
+        if (note->status < OP_COUNT)
+            heard[note->status] = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        k->silent[changes[i]->op] = !numbered && !heard[changes[i]->op];
+        if (!k->silent[changes[i]->op])
+            changes[left++] = changes[i];
+    }
+    return left;
+}
+
 static void judge_all_changes(struct judge *k)
 {
     const struct journal_op **changes = mem_alloc((k->j->n + 1) * sizeof(*changes));
@@ -119,6 +140,7 @@ static void judge_all_changes(struct judge *k)
     for (size_t i = 0; i < k->j->n; i++)
         if (publishes(&k->j->ops[i]) && journal_acked(&k->j->ops[i]) && k->j->ops[i].file_id[0])
             changes[n++] = &k->j->ops[i];
+    n = leave_silent_out(k, changes, n);
     qsort(changes, n, sizeof(*changes), by_file_op_time);
     for (size_t from = 0, to; from < n; from = to) {
         for (to = from + 1; to < n && changes[to]->op == changes[from]->op &&
@@ -161,17 +183,31 @@ static void judge_turns(struct judge *k)
     mem_free(highest);
 }
 
+/* "; not announced by this server: trash", "" for none. */
+static const char *silent_text(const struct judge *k, char *dst, size_t n)
+{
+    struct buf b = BUF_INIT(n);
+    enum err e = ERR_OK;
+    for (int op = 0; op < OP_COUNT && e == ERR_OK; op++)
+        if (k->silent[op])
+            e = buf_appendf(&b, "%s%s",
+                            b.len ? ", " : "; not announced by this server: ", drive_op_text((enum drive_op)op));
+    str_format(dst, n, "%s", buf_cstr(&b));
+    buf_done(&b);
+    return dst;
+}
+
 static void sum_up(struct judge *k)
 {
     const struct event_summary *s = &k->sum;
-    char text[60] = "";
+    char text[60] = "", silent[100];
     if (s->resynced)
         snprintf(text, sizeof(text), ", %" PRIu64 " covered by a resync", s->resynced);
     check_summary(k->r,
                   "%" PRIu64 " expected on %" PRIu64 " streams, %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64
-                  " duplicate, %" PRIu64 " out of order, %" PRIu64 " late%s; p99 %.0f ms after the answer",
+                  " duplicate, %" PRIu64 " out of order, %" PRIu64 " late%s; p99 %.0f ms after the answer%s",
                   s->expected, k->streams, s->seen, s->lost, s->duplicate, s->out_of_order, s->late, text,
-                  (double)hist_percentile(k->lag, 99) / 1e3);
+                  (double)hist_percentile(k->lag, 99) / 1e3, silent_text(k, silent, sizeof(silent)));
 }
 
 static void run(struct check_ctx *c, struct check_result *r)

@@ -22,7 +22,7 @@ struct write {
     uint64_t seq;
     const char *file_id, *name, *version_before, *version_after;
     uint64_t content_key, revision, parent_revision, size;
-    int64_t wall_us;
+    int64_t wall_us, sent_us, told_us; /* told_us INT64_MAX: no answer is recorded */
     uint32_t app, login;
     uint8_t op;
     enum outcome outcome; /* UNKNOWN until the outcome's record is seen */
@@ -70,6 +70,8 @@ static void on_intent(struct judge *j, const struct ledger_record *rec)
                                   .parent_revision = rec->parent_revision,
                                   .size = rec->size,
                                   .wall_us = rec->wall_us,
+                                  .sent_us = rec->mono_us,
+                                  .told_us = INT64_MAX,
                                   .app = rec->app,
                                   .login = rec->login,
                                   .op = rec->op,
@@ -83,6 +85,7 @@ static void on_outcome(struct judge *j, const struct ledger_record *rec)
         if (w->seq != rec->seq)
             continue;
         w->outcome = rec->outcome;
+        w->told_us = rec->mono_us;
         if (rec->file_id[0])
             w->file_id = keep(j, rec->file_id);
         w->version_after = keep(j, rec->version_after);
@@ -141,7 +144,8 @@ static bool counts(const struct write *w)
 }
 
 /* The revisions that the file may hold now: acknowledged ones that no other acknowledged write built upon, and unknown
- * ones. Without versions the last acknowledged one. */
+ * ones. Without versions those after whose answer no other acknowledged write was sent: of writes that crossed each
+ * other any may have come last. */
 static size_t candidates(const struct judge *j, size_t from, size_t to, const struct write *out[CANDIDATES_MAX])
 {
     size_t n = 0;
@@ -155,7 +159,7 @@ static size_t candidates(const struct judge *j, size_t from, size_t to, const st
             if (v == w || v->outcome != OUT_OK)
                 continue;
             superseded = w->version_after && v->version_before ? strcmp(w->version_after, v->version_before) == 0
-                                                               : v->seq > w->seq;
+                                                               : v->sent_us > w->told_us;
         }
         if (!superseded)
             out[n++] = w;

@@ -3,8 +3,7 @@
  * let go is gone; one whose release had no answer lapses by itself: its holder and its end are told. */
 #include "base/arena.h"
 #include "base/mem.h"
-#include "checks/check.h"
-#include "drive/api.h"
+#include "checks/told.h"
 #include "drive/content.h"
 #include "drive/path.h"
 #include "drive/schema.h"
@@ -150,21 +149,6 @@ static uint32_t other_login(const struct journal *j, uint32_t login)
     return UINT32_MAX;
 }
 
-static MAY_YIELD struct api *sign_in(struct check_ctx *c, const char *email)
-{
-    const struct target *t = c->cmd->target;
-    struct api_conf conf = api_conf_of(c->cmd);
-    conf.app_version = "check";
-    struct api *api = NULL;
-    struct api_result r;
-    struct errinfo ei;
-    if (!email || api_new(&api, &conf, &ei) != ERR_OK)
-        return NULL;
-    if (api_sign_in(api, email, target_password(t, email), &r) != ERR_OK || r.outcome != OUT_OK)
-        api_free(&api);
-    return api;
-}
-
 /* "" or what came of it. */
 static MAY_YIELD const char *try_save(struct check_result *r, const struct probe *p, struct api *holder,
                                       struct api *other)
@@ -207,7 +191,7 @@ static MAY_YIELD const char *probe(struct check_ctx *c, const struct journal *j,
     struct probe p;
     if (first == UINT32_MAX)
         return "; no probe: it takes the rows and two logins of one account";
-    struct api *holder = sign_in(c, j->emails[first]), *other = sign_in(c, j->emails[other_login(j, first)]);
+    struct api *holder = told_sign_in(c, j->emails[first]), *other = told_sign_in(c, j->emails[other_login(j, first)]);
     const char *result = "; no probe: the logins cannot sign in";
     if (holder && other)
         result = choose(c, j, holder, first, &p) ? try_save(r, &p, holder, other)

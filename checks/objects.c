@@ -228,6 +228,10 @@ static void run(struct check_ctx *c, struct check_result *r)
 {
     if (!check_rows(c, r))
         return;
+    if (!c->blob && !target_has_s3(c->cmd->target) && !(c->tree->schema & SCHEMA_STORAGE_USED)) {
+        check_not_run(r, "not offered: the server keeps its files in a store of its own");
+        return;
+    }
     if (!c->blob) {
         check_not_run(r, "%s", err_message(&c->blob_why));
         return;

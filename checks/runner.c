@@ -1,6 +1,6 @@
 #include "base/log.h"
 #include "base/mem.h"
-#include "checks/check.h"
+#include "checks/told.h"
 #include "drive/schema.h"
 
 #include <stdio.h>
@@ -149,6 +149,7 @@ static void open_store(struct check_ctx *c)
 
 static void close_all(struct check_ctx *c)
 {
+    told_sign_out(c); /* it borrows from the tree */
     tree_free(&c->tree);
     journal_free(&c->journal);
     if (c->pg)

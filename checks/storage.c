@@ -1,6 +1,6 @@
 /* Storage use of each account = the bytes of all its files, trashed ones included; at rest nothing is reserved, and no
  * account has grown beyond its limit meanwhile (one may be above it because the limit was lowered). */
-#include "checks/check.h"
+#include "checks/told.h"
 #include "drive/schema.h"
 #include "net/coro.h"
 
@@ -58,7 +58,7 @@ static void run(struct check_ctx *c, struct check_result *r)
     if (!t)
         return;
     if (!(t->schema & SCHEMA_STORAGE_USED)) {
-        check_not_run(r, "not offered: users has no storage_used");
+        told_storage(c, t, r);
         return;
     }
     int64_t total = 0;

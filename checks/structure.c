@@ -2,8 +2,10 @@
  * name in a folder. */
 #include "base/mem.h"
 #include "checks/check.h"
+#include "drive/schema.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,8 +21,17 @@ static int by_parent_and_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static void find_twins(const struct tree *t, struct check_result *r)
+/* Servers of before the stored folder totals take an entry whose name is there already, by design: a folder made or
+ * copied, a file moved or renamed. */
+static bool names_are_unique(const struct tree *t)
 {
+    return t->schema & SCHEMA_AGGREGATES;
+}
+
+/* Returns how many there are; they are wrong only where the server promises that there are none. */
+static uint64_t find_twins(const struct tree *t, struct check_result *r)
+{
+    uint64_t twins = 0;
     uint32_t *live = mem_alloc(((size_t)t->n + 1) * sizeof(*live)), n = 0;
     for (uint32_t i = 0; i < t->n; i++)
         if (!t->nodes[i].trashed)
@@ -28,11 +39,16 @@ static void find_twins(const struct tree *t, struct check_result *r)
     sorting = t;
     qsort(live, n, sizeof(*live), by_parent_and_name);
     char path[256];
-    for (uint32_t i = 1; i < n; i++)
-        if (by_parent_and_name(&live[i - 1], &live[i]) == 0)
+    for (uint32_t i = 1; i < n; i++) {
+        if (by_parent_and_name(&live[i - 1], &live[i]) != 0)
+            continue;
+        twins++;
+        if (names_are_unique(t))
             check_detail(r, "two live entries of one name in one folder: %s and %s, both %s", t->nodes[live[i - 1]].id,
                          t->nodes[live[i]].id, tree_path(t, live[i], path, sizeof(path)));
+    }
     mem_free(live);
+    return twins;
 }
 
 static void run(struct check_ctx *c, struct check_result *r)
@@ -62,8 +78,11 @@ static void run(struct check_ctx *c, struct check_result *r)
         if (p->trashed && !n->trashed)
             check_detail(r, "%s (%s) is live in a trashed folder", n->id, tree_path(t, i, path, sizeof(path)));
     }
-    find_twins(t, r);
-    check_summary(r, "%" PRIu64 " entries, %" PRIu64 " wrong", r->examined, r->wrong);
+    char allowed[80] = "";
+    uint64_t twins = find_twins(t, r);
+    if (twins > 0 && !names_are_unique(t))
+        snprintf(allowed, sizeof(allowed), "; %" PRIu64 " names twice in a folder, which this server allows", twins);
+    check_summary(r, "%" PRIu64 " entries, %" PRIu64 " wrong%s", r->examined, r->wrong, allowed);
 }
 
 const struct check check_structure = {"structure", "no cycles, one living parent each, no two of a name in a folder",

@@ -33,11 +33,12 @@ static void run(struct check_ctx *c, struct check_result *r)
     if (!j)
         return;
     const struct journal_op **saves = mem_alloc((j->n + 1) * sizeof(*saves));
-    size_t n = 0;
+    size_t n = 0, unversioned = 0;
     for (size_t i = 0; i < j->n; i++) {
         const struct journal_op *o = &j->ops[i];
         if (o->op == OP_SAVE && journal_acked(o) && o->version_before[0] && o->version_after[0])
             saves[n++] = o;
+        unversioned += o->op == OP_SAVE && journal_acked(o) && !o->version_after[0];
     }
     qsort(saves, n, sizeof(*saves), by_parent);
     for (size_t i = 1; i < n; i++)
@@ -45,8 +46,11 @@ static void run(struct check_ctx *c, struct check_result *r)
             strcmp(saves[i - 1]->version_before, saves[i]->version_before) == 0)
             report(r, saves[i - 1], saves[i]);
     r->examined = n;
-    check_summary(r, "%zu acknowledged saves with versions, %" PRIu64 " made from one that had a successor", n,
-                  r->wrong);
+    if (n == 0 && unversioned > 0)
+        check_not_run(r, "not offered: the server tells no versions");
+    else
+        check_summary(r, "%zu acknowledged saves with versions, %" PRIu64 " made from one that had a successor", n,
+                      r->wrong);
     mem_free(saves);
 }
 

@@ -121,9 +121,8 @@ static MAY_YIELD struct clean_account *add_account(struct clean *c, const char *
 /* The database knows all accounts of our domain; the administrator, who made the others possible, comes last. */
 static MAY_YIELD enum err accounts_of_database(struct clean *c, struct errinfo *ei)
 {
-    static const char sql[] =
-        "SELECT email, id FROM users WHERE parent_user_id IS NULL AND lower(email) LIKE '%" DRIVE_EMAIL_DOMAIN
-        "' ORDER BY created_at DESC, id";
+    static const char sql[] = "SELECT email, id FROM users u WHERE to_jsonb(u)->>'parent_user_id' IS NULL AND "
+                              "lower(email) LIKE '%" DRIVE_EMAIL_DOMAIN "' ORDER BY created_at DESC, id";
     struct pg_result *res = NULL;
     enum err e = pg_run(c->pg, sql, 0, NULL, &res, ei);
     for (int i = 0; e == ERR_OK && i < pg_rows(res) && !c->stop; i++)

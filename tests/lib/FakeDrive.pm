@@ -44,7 +44,7 @@ sub new {
     if (!$pid) {
         $SIG{$_} = 'DEFAULT' for qw(INT TERM);
         $SIG{PIPE} = 'IGNORE';
-        eval { FakeDrive::Server->new($c, $listen)->serve; 1 } or print STDERR "FakeDrive: $@";
+        eval { ($c->{server} // 'FakeDrive::Server')->new($c, $listen)->serve; 1 } or print STDERR "FakeDrive: $@";
         POSIX::_exit(0);
     }
     close $listen;
@@ -84,6 +84,7 @@ sub touch { return $_[0]->_ctl(touch => $_[1] // {}) }      # {account => 0, n =
 sub set { my ($self, %v) = @_; return $self->_ctl(set => \%v) }
 sub log { return $_[0]->_ctl('log') }       # [{t, method, path, status, login, ms, bytes, expect}] in order of arrival
 sub state { return $_[0]->_ctl('state') }   # {files, folders, trashed, locks, streams, connections_max, uploads, replaced}
+sub nodes { return $_[0]->_ctl('nodes') }   # [{id, name, type, parent, trashed, account, size}] of all there is
 sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
 
 sub stop {
@@ -682,6 +683,11 @@ my %CONTROL = (
             $s->after($seconds, sub { $s->{listen} = FakeDrive::_listen($port) });
         });
         1;
+    },
+    nodes => sub {
+        my ($s) = @_;
+        return [ map { { id => $_->{id}, name => $_->{name}, type => $_->{type}, parent => $_->{parent}, trashed => $_->{trashed}, account => $_->{account}{id},
+            size => $_->{type} eq 'file' ? length $_->{body} : undef } } values %{ $s->{nodes} } ];
     },
     state => sub {
         my ($s) = @_;
