@@ -72,6 +72,12 @@ static MAY_YIELD void compare(struct command_reads *c, const struct read *row, c
         str_format(res->untrue, sizeof(res->untrue), "%s", problem);
 }
 
+/* No such path: a page instead of a sentence, or no such method. What is not there is no failure. */
+static bool is_absent(const struct reading *got)
+{
+    return (got->status == 404 && !got->reason[0]) || got->status == 405 || got->status == 501;
+}
+
 static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, struct read_result *res, enum part part)
 {
     struct timing *t = &res->part[part];
@@ -89,7 +95,9 @@ static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, s
         struct reading got;
         bool compared = part == ALONE && (i == 0 || i == c->conf->times - 1);
         bool ok = read_ask(&c->stage, row, compared, mem, &got);
-        if (c->stop && !ok) {
+        if ((c->stop && !ok) || (i == 0 && is_absent(&got))) {
+            if (!c->stop)
+                str_format(res->untried, sizeof(res->untried), "the server has no such call");
             reading_done(&got);
             break;
         }

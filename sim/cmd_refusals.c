@@ -18,7 +18,7 @@
 struct refusals_conf {
     int64_t tries, background, before_us, within_us, max_upload_bytes, spend_us;
     double per_minute;
-    const char *only;
+    const char *only, *except;
     bool list;
 };
 enum verdict { HELD, FAILED, NOT_TRIED, ALLOWED };
@@ -59,6 +59,8 @@ static const struct opt opts[] = {
      "how long spending a budget may take; a row whose\nbudget needs more is not tried (default 60 s)"},
     {"only", 0, "NAMES", OPT_STR, offsetof(struct refusals_conf, only), 0, 0,
      "these rows alone, separated by commas; a name ending\nin * takes all that begin so"},
+    {"except", 0, "NAMES", OPT_STR, offsetof(struct refusals_conf, except), 0, 0,
+     "all but these rows, named likewise: what this server is\nknown to answer otherwise"},
     {"list", 0, NULL, OPT_FLAG, offsetof(struct refusals_conf, list), 0, 0, "print the rows' names, ask nothing"},
     {0},
 };
@@ -88,27 +90,30 @@ static bool name_fits(struct sv pattern, const char *key)
     return sv_eq(k, pattern);
 }
 
-static bool wanted(const struct refusals_conf *conf, const struct refusal *f)
+static bool any_fits(const char *names, const char *key)
 {
-    struct sv rest = sv_of(conf->only), word;
-    if (!conf->only)
-        return true;
-    while (sv_split(&rest, ',', &word))
-        if (name_fits(sv_trim(word), f->key))
+    struct sv rest = sv_of(names), word;
+    while (names && sv_split(&rest, ',', &word))
+        if (name_fits(sv_trim(word), key))
             return true;
     return false;
 }
 
-static enum err only_valid(const struct refusals_conf *conf, struct errinfo *ei)
+static bool wanted(const struct refusals_conf *conf, const struct refusal *f)
 {
-    struct sv rest = sv_of(conf->only), word;
-    while (conf->only && sv_split(&rest, ',', &word)) {
+    return (!conf->only || any_fits(conf->only, f->key)) && !any_fits(conf->except, f->key);
+}
+
+static enum err names_valid(const char *option, const char *names, struct errinfo *ei)
+{
+    struct sv rest = sv_of(names), word;
+    while (names && sv_split(&rest, ',', &word)) {
         bool any = false;
         for (size_t i = 0; i < n_refusals; i++)
             any = any || name_fits(sv_trim(word), refusals[i].key);
         if (!any)
-            return err_set(ei, ERR_USAGE, "--only: no refusal is called '" SV_FMT "'; sim refusals --list names them",
-                           SV_ARG(word));
+            return err_set(ei, ERR_USAGE, "%s: no refusal is called '" SV_FMT "'; sim refusals --list names them",
+                           option, SV_ARG(word));
     }
     return ERR_OK;
 }
@@ -205,7 +210,7 @@ static const char *unfit(struct command_refusals *c, const struct refusal *f)
         return "it needs an account of its own, which this server does not let us make";
     if ((f->flags & ROW_PLAIN) && strncmp(c->ctx->target->url, "https:", 6) == 0)
         return "it is asked byte by byte, without TLS";
-    return f->ask || stage_peer(&c->stage, f->who, &why) ? NULL : why;
+    return stage_peer(&c->stage, f->who, &why) ? NULL : why;
 }
 
 static MAY_YIELD void run_row(struct command_refusals *c, const struct refusal *f, struct verdict_row *v)
@@ -434,7 +439,9 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
 {
     const struct refusals_conf *conf = arg;
     struct command_refusals *c;
-    enum err e = only_valid(conf, ei);
+    enum err e = names_valid("--only", conf->only, ei);
+    if (e == ERR_OK)
+        e = names_valid("--except", conf->except, ei);
     if (e != ERR_OK)
         return e;
     if (conf->list) {

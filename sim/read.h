@@ -60,6 +60,7 @@ struct reads_stage {
     char folder[DRIVE_ID_MAX + 1];                   /* of our own: starred and trashed files */
     uint64_t requests;
     int64_t waited_us;
+    bool unpaged; /* listings come whole and in an order of the server's own, and searches are its own too */
     bool *stop;
 };
 /* read_stage.c */
@@ -97,4 +98,6 @@ struct truth_row {
 };
 const char *truth_list_problem(const struct read *row, const struct drive_listing *got, const struct truth_row *rows,
                                size_t n_rows, char *dst, size_t n);
+/* What holds of a listing that comes whole instead of the row's own truth. */
+struct read truth_unpaged(const struct read *row);
 #endif

@@ -15,8 +15,11 @@
 #define HITS        "SELECT id, false, NULL::float8" LIVE " AND position(" FOLD("$2") " IN " FOLD("name") ") > 0"
 /* A word beginning with = is text as it stands. */
 #define SEARCH(k, what_, q) {k, "search: " what_, "/api/files/search?limit=100&q={" q "}", READ_KIND_PAGE, TRUTH_SOME, 100, HITS, "account," q}
-#define BELOW       "WITH RECURSIVE t AS (SELECT id, type, size FROM files WHERE parent_id = $2 AND user_id = $1" \
-                    " UNION ALL SELECT f.id, f.type, f.size FROM files f JOIN t ON f.parent_id = t.id)"
+/* Totals that are stored count what is in the trash, totals that are counted when asked for leave it out. */
+#define BELOW       "WITH RECURSIVE stored AS (SELECT count(*) > 0 AS any FROM information_schema.columns" \
+                    " WHERE table_name = 'files' AND column_name = 'aggregate_size' AND table_schema = current_schema())," \
+                    " t AS (SELECT id, type, size FROM files, stored WHERE parent_id = $2 AND user_id = $1 AND (stored.any OR deleted_at IS NULL)" \
+                    " UNION ALL SELECT f.id, f.type, f.size FROM files f JOIN t ON f.parent_id = t.id, stored WHERE stored.any OR f.deleted_at IS NULL)"
 
 const struct read reads[] = {
     {"list_small", "listing: a small folder", "/api/files?limit=200&parentId={small}", READ_KIND_PAGE, TRUTH_FIRST, 200, ITEMS, "account,small"},

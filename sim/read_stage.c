@@ -2,6 +2,7 @@
  * of a name, cursors of the change feed, and a folder of our own with starred and trashed files. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/caps.h"
 #include "sim/pace.h"
 #include "sim/read.h"
 #include "sim/remove.h"
@@ -265,10 +266,14 @@ enum err reads_stage_build(struct reads_stage *s, struct errinfo *ei)
     enum err e = logins_in(s, ei);
     if (e != ERR_OK)
         return e;
+    unsigned caps = caps_ask(s->logins[0]);
     ask_database(s);
     if (!s->words[READ_HOT][0])
         search_folders(s);
     e = find_words(s, ei);
+    caps &= api_caps(s->logins[0]); /* the largest folder showed more */
+    s->unpaged = !(caps & API_CAP_PAGING);
+    caps_tell(s->ctx, caps);
     if (e == ERR_OK && !*s->stop)
         make_own(s);
     if (e == ERR_OK && !*s->stop)

@@ -205,9 +205,20 @@ static const char *against(const struct read *row, const struct reading *got, co
     return problem;
 }
 
-const char *read_compare(struct reads_stage *s, const struct read *row, const struct reading *got, bool *checked,
+struct read truth_unpaged(const struct read *row)
+{
+    struct read whole = *row;
+    if (row->truth == TRUTH_FIRST || row->truth == TRUTH_SORTED)
+        whole.truth = TRUTH_SAME;
+    else if (row->truth == TRUTH_SOME)
+        whole.truth = TRUTH_NONE;
+    return whole;
+}
+
+const char *read_compare(struct reads_stage *s, const struct read *paged, const struct reading *got, bool *checked,
                          char *dst, size_t n)
 {
+    const struct read own = s->unpaged ? truth_unpaged(paged) : *paged, *row = &own;
     const char *params[8];
     int k = 0;
     struct sv rest = sv_of(row->words), word;
