@@ -215,7 +215,7 @@ static MAY_YIELD enum err find_given(struct finding *f)
             return e;
         }
         meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
-        w->caps &= api_caps(l.api);
+        w->caps &= i == 0 ? caps_ask(l.api) : api_caps(l.api);
         uint32_t a = account_of_tree(f, &l);
         if (a == w->n_accounts) {
             add_account(f, a, &l);

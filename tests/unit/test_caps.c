@@ -38,7 +38,7 @@ static void what_does_not_fit_is_left_out_whole(void **state)
 {
     char text[60];
     (void)state;
-    assert_string_equal(caps_fallbacks(0, text, sizeof(text)), "no sub-users: owners alone sign in");
+    assert_string_equal(caps_fallbacks(0, text, sizeof(text)), "no sign-up: the given logins sign in");
 }
 
 static void the_result_keeps_it(void **state)
