@@ -262,7 +262,11 @@ static void judge_file(struct judge *j, size_t from, size_t to)
     const char *ext = arena_strndup(mem, path_extension(sv_of(name)).p, path_extension(sv_of(name)).n);
     for (size_t k = 0; k < rd.n; k++) {
         const struct write *w = rd.cand[k];
-        struct content c = {w->content_key, w->revision, w->parent_revision, w->size, ext};
+        struct content c = {.key = w->content_key,
+                            .revision = w->revision,
+                            .parent_revision = w->parent_revision,
+                            .size = w->size,
+                            .ext = ext};
         content_check_init(&rd.check[k], &c, 0);
     }
     enum err e = api ? api_download(api, id, 0, 0, on_bytes, &rd, NULL, 0, &res) : ERR_NOTFOUND;

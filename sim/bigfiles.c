@@ -232,26 +232,6 @@ static struct app *app_of_account(struct bigfiles *b, uint32_t account)
     return NULL;
 }
 
-static MAY_YIELD enum err make_folder(struct bigfiles *b, struct app *a, char id[DRIVE_ID_MAX + 1], struct errinfo *ei)
-{
-    struct arena *mem = arena_new(4096);
-    struct drive_file made;
-    struct api_result r;
-    struct call c = CALL(a, CAUSE_SETUP);
-    app_take_session(a);
-    do
-        api_folder_create(a->api, NULL, b->folder_name, mem, &made, &r);
-    while (call_again(&c, &r));
-    enum err e = ERR_OK;
-    if (r.outcome == OUT_OK)
-        snprintf(id, DRIVE_ID_MAX + 1, "%s", made.id);
-    else
-        e = err_set(ei, r.err == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "%s cannot make a folder: %d %s",
-                    a->login->email, r.status, r.reason);
-    arena_free(&mem);
-    return e;
-}
-
 static MAY_YIELD enum err prepare(struct bigfiles *b, struct errinfo *ei)
 {
     struct worker *w = b->w;
@@ -276,7 +256,7 @@ static MAY_YIELD enum err prepare(struct bigfiles *b, struct errinfo *ei)
     for (uint32_t a = 0; a < w->n_accounts && e == ERR_OK; a++) {
         struct app *app = app_of_account(b, a);
         if (app)
-            e = make_folder(b, app, b->folders[a], ei);
+            e = errand_folder(app, b->folder_name, b->folders[a], ei);
     }
     return e;
 }

@@ -105,3 +105,23 @@ bool errand_remove(struct app *a, const char *const *ids, size_t n, enum cause c
     why[0] = '\0';
     return insist(a, api_trash, ids, n, cause, why, why_n) && insist(a, api_purge, ids, n, cause, why, why_n);
 }
+
+enum err errand_folder(struct app *a, const char *name, char id[DRIVE_ID_MAX + 1], struct errinfo *ei)
+{
+    struct arena *mem = arena_new(4096);
+    struct drive_file made;
+    struct api_result r;
+    struct call c = CALL(a, CAUSE_SETUP);
+    app_take_session(a);
+    do
+        api_folder_create(a->api, NULL, name, mem, &made, &r);
+    while (call_again(&c, &r));
+    enum err e = ERR_OK;
+    if (r.outcome == OUT_OK)
+        snprintf(id, DRIVE_ID_MAX + 1, "%s", made.id);
+    else
+        e = err_set(ei, r.err == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "%s cannot make a folder: %d %s",
+                    a->login->email, r.status, r.reason);
+    arena_free(&mem);
+    return e;
+}

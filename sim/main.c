@@ -33,6 +33,7 @@
     X(ramp) \
     X(check) \
     X(clean) \
+    X(pairs) \
     X(http) \
     X(serve) \
     X(doctor)

@@ -161,6 +161,10 @@ static void stream_fill(uint64_t base, uint64_t offset, unsigned char *dst, size
 void content_fill(const struct content *c, uint64_t offset, void *dst, size_t n)
 {
     const struct kind *k = kind_of(c->ext);
+    if (c->literal.p) {
+        memcpy(dst, c->literal.p + offset, n);
+        return;
+    }
     size_t head_n = k->magic_n + CONTENT_HEADER_LEN, from_head = 0;
     if (offset < head_n) {
         unsigned char head[CONTENT_HEAD_MAX];

@@ -11,6 +11,8 @@
 struct content {
     uint64_t key, revision, parent_revision, size;
     const char *ext; /* borrowed: "pdf"; unknown ones and "" have no magic */
+    struct sv
+        literal; /* p set: these bytes instead, borrowed, as many as size says; they prove nothing of themselves */
 };
 #define CONTENT_HEADER_LEN 64
 #define CONTENT_HEAD_MAX   192 /* no magic and header together are longer */

@@ -42,6 +42,8 @@
     X(BULK_TRASH, "bulk_trash", "bulk trash", 0) \
     X(BULK_PURGE, "bulk_purge", "bulk delete", 0) \
     X(REQUEST, "request", "request", 0) /* of sim http: any server's, so of no kind that we know */ \
+    X(DELIVERY, "delivery", "delivery", 0) /* of sim pairs: a write's event at the partner */ \
+    X(MESSAGE, "message", "message", 0) /* and until the partner read the same bytes */ \
     X(EVENT, "event", "event", 0) /* no requests: from a change's answer to its event at another app, */ \
     X(EVENT_VISIBLE, "event_visible", "event visible", 0) /* and until that app's folder shows it */
 /* clang-format on */
