@@ -87,7 +87,8 @@ void witness_still(struct worker *w, int64_t age_us, const char *what)
 static void witness_folder(struct app *a, uint32_t at, struct map *seen)
 {
     const struct view_folder *o = &a->view.open[at];
-    struct ledger_record rec = {.op = OP_LIST, .flags = o->dirty || app_deaf(a), .size = view_items(&a->view, at)};
+    struct ledger_record rec = {
+        .op = OP_LIST, .flags = o->dirty || app_deaf(a) || a->stream_bytes_per_s > 0, .size = view_items(&a->view, at)};
     char key[DRIVE_ID_MAX + 60];
     rec.revision = view_hash(&a->view, at, &rec.content_key);
     snprintf(rec.file_id, sizeof(rec.file_id), "%s", view_id(&a->view, at));

@@ -1,5 +1,5 @@
 #!/usr/bin/env perl
-# Event streams: frames, replay, resync, limits, leaving, and what a stream costs.
+# Event streams: frames, replay, resync, limits, leaving, and what a stream costs (E08 E09 E11: the server's side).
 use strict;
 use warnings;
 use FindBin;

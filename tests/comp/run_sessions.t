@@ -1,12 +1,11 @@
-# Sign-in: sessions that expire, accounts and logins (L19).
+# Sign-in: sessions that expire, accounts and logins (L19); connections that break when they are used again (U10).
 use strict;
 use warnings;
 use Test::More;
 use lib 'tests/lib';
 use Runs;
 
-# ---- L19: tokens expire in mid-run
-{
+subtest 'L19: tokens expire in mid-run' => sub {
     my $d = FakeDrive->new(sub_users => 2, folders => 4, files => 10, token_ttl => 2);
     my $h = run_sim($d, qw(9 4 60 7));
     is $h->{status}, 0, 'expired tokens are renewed' or diag $h->{out};
@@ -16,7 +15,20 @@ use Runs;
     my %logins;
     $logins{ $_->{login} }++ for grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
     ok !(grep { $_ > 6 } values %logins), 'each login signs in again once a lifetime, whatever the number of its apps' or diag explain \%logins;
-}
+    is scalar(grep { $_->{status} == 429 } @{ $d->log }), 0, 'no limiter is tripped';
+};
+
+subtest 'U10: a kept connection that breaks when it is used again' => sub {
+    my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 20, idle_close => 1);
+    my $h = run_sim($d, qw(4 4 120 4 --no-ledger), mix("download 3\nrename 1\n"));
+    my $broken = $d->state;
+    cmp_ok $broken->{broken_GET}, '>', 10, 'reading calls were broken';
+    is ops($h, $_)->{failed}, 0, "$_: each was made once more, on a fresh one" for qw(first_list list download changes);
+    cmp_ok $h->{json}{causes}{reconnect}, '>=', $broken->{broken_GET} - $h->{json}{causes}{setup}, 'those of apps are reported as reconnects';
+    cmp_ok $broken->{broken_POST} // 0, '>', 0, 'so were writing ones';
+    is ops($h, 'rename')->{failed}, $broken->{broken_POST}, 'they failed';
+    is $d->count(qr{^POST /api/files/rename}), ops($h, 'rename')->{ok} + ops($h, 'rename')->{outcomes}{conflict}, 'and were not made again';
+};
 
 # ---- a session that tells its life is renewed before that, each login at a time of its own
 {

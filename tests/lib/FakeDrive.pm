@@ -352,11 +352,15 @@ sub fail { my ($self, $q, $status, $message, $code, %more) = @_; return $self->r
 
 sub request {
     my ($self, $q) = @_;
+    my $method = $q->{method};
     return $self->control($q) if $q->{path} eq '/_ctl';
     my $token = ($q->{h}{authorization} // '') =~ /(\S+)$/ ? $1 : ($q->{h}{cookie} // '') =~ /\btoken=([^;\s]+)/ ? $1 : '';
     $q->{session} = $self->{tokens}{$token};
     $q->{login} = $q->{session} && $q->{session}{login};
-    return $self->drop($q->{c}, 1) if $self->{c}{idle_close} && $q->{c}{used}++;
+    if ($q->{c}{used}++ && $self->{c}{idle_close}) {
+        $self->{seen}{"broken_$method"}++;
+        return $self->drop($q->{c}, 1);
+    }
     $q->{log} = { t => $q->{t}, method => $q->{method}, path => $q->{path}, login => $q->{login} && $q->{login}{email}, bytes => length $q->{body}, peer => $q->{c}{peer},
         (defined $q->{h}{'last-event-id'} ? (last_id => $q->{h}{'last-event-id'}) : ()),
         (defined $q->{h}{expect} ? (expect => $q->{h}{expect}) : ()) };
