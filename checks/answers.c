@@ -164,7 +164,7 @@ static void run(struct check_ctx *c, struct check_result *r)
     check_summary(r,
                   "%zu writes and downloads answered, %" PRIu64 " requests forgotten or hung up on, %" PRIu64
                   " others without an answer%s",
-                  k.n, r->wrong, k.excused, k.excused ? " (the server was away, or the run cut them)" : "");
+                  k.n, r->wrong, k.excused, k.excused ? " (nobody was answered then, or the run cut them)" : "");
     if (r->examined == 0)
         check_not_run(r, "the run asked for nothing that its ledger keeps");
     mem_free(k.answers);

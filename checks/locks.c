@@ -87,7 +87,7 @@ static void judge_saves(const struct journal *j, const struct hold *h, size_t n,
     }
 }
 
-/* ---- the probe: one login holds a file, another one saves it all the same ---- */
+/* ---- the probe: one login holds a file, another one asks for it all the same ---- */
 
 #define PROBE_TRIES 8
 
@@ -149,31 +149,54 @@ static uint32_t other_login(const struct journal *j, uint32_t login)
     return UINT32_MAX;
 }
 
-/* "" or what came of it. */
-static MAY_YIELD const char *try_save(struct check_result *r, const struct probe *p, struct api *holder,
-                                      struct api *other)
+/* The other login's save, and its lock, while the file is held: refused both. */
+static MAY_YIELD bool save_refused(struct check_result *r, const struct probe *p, struct api *other, const char *lock)
 {
     struct arena *mem = arena_new(4096);
+    struct drive_file f = {0};
+    struct api_result res;
+    api_replace(other, p->file_id, p->name, NULL, NULL, &p->content, mem, &f, &res);
+    if (res.outcome == OUT_OK)
+        check_detail(r,
+                     "file %s: a save by another login was taken (%d) while lock %s held the file; look: POST"
+                     " /api/files/%s/replace without X-Lock-Id",
+                     p->file_id, res.status, lock, p->file_id);
+    arena_free(&mem);
+    return res.outcome == OUT_CONFLICT;
+}
+
+static MAY_YIELD bool lock_refused(struct check_result *r, const struct probe *p, struct api *other, const char *lock)
+{
+    struct api_lock second = {.id = ""};
+    struct api_result res;
+    api_lock(other, p->file_id, 60, NULL, &second, &res);
+    bool refused = res.outcome == OUT_CONFLICT;
+    if (res.outcome == OUT_OK) {
+        check_detail(r,
+                     "file %s: another login was given lock %s while lock %s held the file; look: POST"
+                     " /api/files/%s/lock",
+                     p->file_id, second.id, lock, p->file_id);
+        api_unlock(other, p->file_id, second.id, &res);
+    }
+    return refused;
+}
+
+/* What came of it. */
+static MAY_YIELD const char *try_both(struct check_result *r, const struct probe *p, struct api *holder,
+                                      struct api *other)
+{
     struct api_lock lock = {.id = ""};
     struct api_result res;
-    struct drive_file f = {0};
-    const char *result = "; the file for the probe could not be locked";
+    uint64_t wrong = r->wrong;
     api_lock(holder, p->file_id, 60, NULL, &lock, &res);
-    if (res.outcome == OUT_OK) {
-        api_replace(other, p->file_id, p->name, NULL, NULL, &p->content, mem, &f, &res);
-        result = res.outcome == OUT_CONFLICT ? "; a save under another login's lock was refused"
-                                             : "; the probe with another login's lock had no clear answer";
-        if (res.outcome == OUT_OK) {
-            check_detail(r,
-                         "file %s: a save by another login was taken (%d) while lock %s held the file; look: POST"
-                         " /api/files/%s/replace without X-Lock-Id",
-                         p->file_id, res.status, lock.id, p->file_id);
-            result = "; a save under another login's lock was taken";
-        }
-        api_unlock(holder, p->file_id, lock.id, &res);
-    }
-    arena_free(&mem);
-    return result;
+    if (res.outcome != OUT_OK)
+        return "; the file for the probe could not be locked";
+    bool save = save_refused(r, p, other, lock.id), second = lock_refused(r, p, other, lock.id);
+    api_unlock(holder, p->file_id, lock.id, &res);
+    if (r->wrong > wrong)
+        return "; the probe found a lock that does not exclude";
+    return save && second ? "; a save and a lock under another login's lock were refused"
+                          : "; the probe with another login's lock had no clear answer";
 }
 
 /* A login of the run that has another one beside it in its account. */
@@ -194,7 +217,7 @@ static MAY_YIELD const char *probe(struct check_ctx *c, const struct journal *j,
     struct api *holder = told_sign_in(c, j->emails[first]), *other = told_sign_in(c, j->emails[other_login(j, first)]);
     const char *result = "; no probe: the logins cannot sign in";
     if (holder && other)
-        result = choose(c, j, holder, first, &p) ? try_save(r, &p, holder, other)
+        result = choose(c, j, holder, first, &p) ? try_both(r, &p, holder, other)
                                                  : "; no probe: no file that was locked can be read";
     if (holder)
         api_free(&holder);

@@ -171,14 +171,16 @@ static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
                             : ": no request was broken off that may have left it");
 }
 
-/* Whether a request of this command, or of the run that is judged, was broken off. */
+/* Whether a request that makes or removes objects was broken off, of this command or of the run that is judged. */
 static bool requests_broken(const struct check_ctx *c)
 {
+    static const enum drive_op ops[] = {OP_SAVE,  OP_UPLOAD,    OP_BULK_UPLOAD, OP_BIG_UPLOAD, OP_COPY,
+                                        OP_PURGE, OP_BULK_COPY, OP_BULK_PURGE,  OP_JOB};
     static const enum outcome broken[] = {OUT_TIMEOUT, OUT_TRANSPORT, OUT_SERVER, OUT_UNKNOWN, OUT_OUTAGE};
     uint64_t n = 0;
-    for (int op = 0; c->since && op < OP_COUNT; op++)
+    for (size_t k = 0; c->since && k < ARRAY_LEN(ops); k++)
         for (size_t i = 0; i < ARRAY_LEN(broken); i++)
-            n += c->cmd->result->stats.op[op].by_outcome[broken[i]];
+            n += c->cmd->result->stats.op[ops[k]].by_outcome[broken[i]];
     for (size_t i = 0; !c->since && c->journal && i < c->journal->n; i++)
         n += journal_maybe(&c->journal->ops[i]) && !journal_acked(&c->journal->ops[i]);
     return n > 0;

@@ -32,7 +32,7 @@
     X(DROPPED_413, "dropped-413", "the connection is closed in place of the answer 413") \
     X(SLOW_COMMIT, "slow-commit", "a commit takes 1 s longer, holding its locks") \
     X(DEADLOCK, "deadlock", "an edit lock takes rows in the order opposite to all other writes") \
-    X(HANG, "hang", "a request is never answered")
+    X(HANG, "hang", "a request for or with file content is never answered")
 /* clang-format on */
 enum fault {
 #define X(sym, name, text) FAULT_##sym,

@@ -96,7 +96,7 @@ void route_dispatch(struct request *r)
     else if (!req_query_valid(r)) /* a parameter that is passed over in silence asks for something else */
         reply_message(r, 400, "BAD_REQUEST", "The query is not percent-encoded UTF-8");
     else if (gate_pass(r)) {
-        if (fault_hit(r->server, FAULT_HANG))
+        if (r->route->flags & ROUTE_NEEDS_STORE && fault_hit(r->server, FAULT_HANG))
             hang(r);
         else
             r->route->handler(r);
