@@ -1,7 +1,7 @@
 /* The window begins when every app has listed its folders, so that neither arrivals nor cold listings enter its
- * figures; at the latest two minutes after the last arrival. What does not come on is not waited for: after a few seconds
- * without any progress of the first passes the window begins, and where not one app has listed its folders, it counts
- * from the last progress on, so that a run of 5 s against a dead server ends after 5 s and the grace. */
+ * figures; at the latest two minutes after the last arrival. What does not come on is not waited for: after a few
+ * seconds without any progress of the first passes the window begins, and where not one app has listed its folders, it
+ * counts from the last progress on, so that a run of 5 s against a dead server ends after 5 s and the grace. */
 #include "sim/phase.h"
 #include "sim/stream.h"
 #include "sim/witness.h"

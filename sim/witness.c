@@ -66,7 +66,11 @@ void witness_silence(struct app *a, enum drive_op op, const struct api_result *r
 {
     int how = silence_of(r);
     struct ledger_record rec = {.op = (uint8_t)op, .outcome = (uint8_t)r->outcome, .status = (uint16_t)r->status};
+    struct api_result excused = *r;
     if (how < 0 || !a->w->ledger || r->sent.us == 0)
+        return;
+    meter_excuse(&a->w->meter, &excused);
+    if (excused.outcome == OUT_OUTAGE)
         return;
     rec.flags = (uint8_t)how;
     rec.seq = (uint64_t)mono_diff(mono_now(), r->sent);
