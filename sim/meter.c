@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define GAP_US      (5 * US_PER_S) /* answers of one kind with less between them are one outage */
+#define GAP_US      (3 * US_PER_S) /* answers of one kind with less between them are one outage */
 #define SILENT_US   (3 * US_PER_S)
 #define RECOVERY_US (10 * US_PER_S) /* after an ordered outage, until clients and pools have found back */
 #define LARGE_BYTES (1 << 20)       /* a transfer of more may take its time */

@@ -84,13 +84,12 @@ BEGIN
     RETURN QUERY SELECT NULL::text, NULL::text, l.lock_id, f.version, drive_us(l.expires_at);
 END $$;
 
--- NULL when it was let go, else the code of the refusal. A commit that a crash of Postgres undoes costs nothing here: the
--- lock lapses by itself.
+-- NULL when it was let go, else the code of the refusal. It waits for the disk like any other write: a crash of Postgres
+-- would bring the lock back, and keep others from the file for two minutes.
 CREATE FUNCTION drive_unlock(p_account text, p_session text, p_file text, p_lock_id text)
 RETURNS text LANGUAGE plpgsql AS $$
 DECLARE v_account text;
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
     SELECT user_id INTO v_account FROM files WHERE id = p_file FOR NO KEY UPDATE;
     IF v_account IS DISTINCT FROM p_account THEN RETURN 'NOT_FOUND'; END IF;
     DELETE FROM locks WHERE file_id = p_file AND lock_id = p_lock_id AND session_id = p_session AND expires_at > clock_timestamp();
