@@ -2,7 +2,7 @@
  * fast as it did before the first step: what one step left behind must not be measured as the next one's. */
 #include "sim/ramp.h"
 #include "base/mem.h"
-#include "sim/errand.h"
+#include "sim/remove.h"
 #include "sim/rundir.h"
 #include "sim/session.h"
 
@@ -152,8 +152,6 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
     if (r->n < r->conf->steps.n)
         drain(r, s);
     ramp_print_step(r, s);
-    if (r->log)
-        fflush(r->log);
     return ERR_OK;
 }
 
@@ -176,6 +174,7 @@ static enum err open_log(struct ramp *r, struct errinfo *ei)
     r->log = fopen(file, "wxe");
     if (!r->log)
         return err_sys(ei, ERR_ENV, "cannot write %s", file);
+    setvbuf(r->log, NULL, _IOLBF, 0); /* for those who follow it */
     fprintf(r->log, "step,session,operation,began,ms,outcome,status,bytes,reason\n");
     snprintf(r->w->ctx->result->run_dir, sizeof(r->w->ctx->result->run_dir), "%s", r->run_dir);
     return ERR_OK;
@@ -217,16 +216,14 @@ static MAY_YIELD enum err make_folder(struct ramp *r, struct errinfo *ei)
 
 static MAY_YIELD void remove_folder(struct ramp *r)
 {
+    static const bool never = false;
+    struct remover m = {.ctx = r->w->ctx, .api = r->w->logins[0].api, .stop = &never, .limit_us = r->conf->drain_us};
     const char *id = r->folder;
-    struct api_job job;
-    struct api_result res;
+    char why[200];
     if (!id[0] || r->conf->keep)
         return;
-    api_trash(r->w->logins[0].api, &id, 1, &job, &res);
-    if (res.outcome == OUT_OK)
-        api_purge(r->w->logins[0].api, &id, 1, &job, &res);
-    if (res.outcome != OUT_OK && strcmp(res.code, API_CODE_ABSENT) != 0)
-        say(r, "ramp: left behind: folder %s of %s: %s", id, r->w->logins[0].email, res.reason);
+    if (!remove_to_trash(&m, &id, 1, why, sizeof(why)) || !remove_from_trash(&m, &id, 1, why, sizeof(why)))
+        say(r, "ramp: left behind: folder %s of %s: %s", id, r->w->logins[0].email, why);
 }
 
 static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)

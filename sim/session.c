@@ -46,7 +46,7 @@ void session_note(struct session *x, enum drive_op op, const struct api_result *
     log_line(x, op, r);
     if (r->outcome == OUT_OK || x->worst != OUT_OK)
         return;
-    x->worst = r->outcome;
+    x->worst = r->err == ERR_CANCELLED ? OUT_UNFINISHED : r->outcome;
     x->timed_out = r->outcome == OUT_TIMEOUT || (r->outcome == OUT_UNKNOWN && r->err == ERR_TIMEOUT);
 }
 
@@ -138,7 +138,9 @@ static MAY_YIELD void work(struct session *x)
             worker_sleep(w, mono_diff(x->s->hold_end, mono_now()), PHASE_DRAIN);
         return;
     }
-    for (unsigned k = 0; k == 0 || (goes_on(x) && !x->s->once); k++)
+    if (worker_draining(w))
+        x->worst = OUT_UNFINISHED;
+    for (unsigned k = 0; k == 0 ? !worker_draining(w) : goes_on(x) && !x->s->once; k++)
         if (!upload(x, k) && goes_on(x) && !x->s->once)
             worker_sleep(w, PAUSE_US, PHASE_DRAIN);
 }
