@@ -270,3 +270,13 @@ const char *content_mime(const char *ext)
 {
     return kind_of(ext)->mime;
 }
+
+int64_t content_pull(const struct content *c, uint64_t *taken, uint64_t offset, char *dst, size_t cap)
+{
+    uint64_t left = offset < c->size ? c->size - offset : 0;
+    size_t n = left < cap ? (size_t)left : cap;
+    content_fill(c, offset, dst, n);
+    if (taken)
+        *taken += n;
+    return (int64_t)n;
+}

@@ -19,6 +19,9 @@ struct content {
 
 /* The bytes [offset, offset + n) of the body; the range lies within size. */
 void content_fill(const struct content *c, uint64_t offset, void *dst, size_t n);
+/* As much of that as the body has, at most cap bytes; returns how many, and counts them in *taken (NULL: not). What the
+ * readers of struct http_req and http_part are made of. */
+int64_t content_pull(const struct content *c, uint64_t *taken, uint64_t offset, char *dst, size_t cap);
 /* Reads the header out of a body's first bytes (CONTENT_HEAD_MAX of them always do). False when they are too few or not
  * ours. A file renamed to another extension is still found: out->ext is then the one that it was made with (static),
  * else ext as given. */

@@ -132,6 +132,22 @@ bool http_auth_challenge(struct http_auth *a, struct sv s)
     return keep_better(a, &found, usable) || better;
 }
 
+static void take_challenge(void *arg, struct sv value)
+{
+    http_auth_challenge(arg, value);
+}
+
+bool http_auth_take(struct http_auth *a, const struct http_resp *resp, bool signed_request)
+{
+    struct http_auth found = {0};
+    http_resp_each_header(resp, "WWW-Authenticate", take_challenge, &found);
+    bool fresh = !signed_request || found.stale || strcmp(found.nonce, a->nonce) != 0;
+    if (!found.kind || !fresh)
+        return false;
+    *a = found;
+    return true;
+}
+
 /* ---- answers ---- */
 
 static void hash_hex(const struct http_auth *a, struct sv text, char hex[HEX_MAX])

@@ -7,6 +7,7 @@
 #define URL_MAX (16 * 1024)
 
 extern const struct api_dialect api_dialect_tma, api_dialect_webdav, api_dialect_sftp;
+extern const struct api_dialect api_dialect_portal, api_dialect_portal_post, api_dialect_portal_form;
 
 static const struct scheme rows[] = {
     {"http", "tma", "http", 80, false, &api_dialect_tma},
@@ -14,6 +15,12 @@ static const struct scheme rows[] = {
     {"webdav", "webdav", "http", 80, true, &api_dialect_webdav},
     {"webdavs", "webdav", "https", 443, true, &api_dialect_webdav},
     {"sftp", "sftp", NULL, 22, true, &api_dialect_sftp},
+    {"http", "portal", "http", 80, true, &api_dialect_portal},
+    {"https", "portal", "https", 443, true, &api_dialect_portal},
+    {"http", "portal-post", "http", 80, true, &api_dialect_portal_post},
+    {"https", "portal-post", "https", 443, true, &api_dialect_portal_post},
+    {"http", "portal-form", "http", 80, true, &api_dialect_portal_form},
+    {"https", "portal-form", "https", 443, true, &api_dialect_portal_form},
 };
 
 static enum err unknown_dialect(const char *name, struct errinfo *ei)

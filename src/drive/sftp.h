@@ -1,8 +1,8 @@
 #ifndef DRIVE_SFTP_H
 #define DRIVE_SFTP_H
 /* The sftp dialect's inside, shared by src/drive/sftp*.c alone: a client is one SFTP session, signed in again when it
- * was lost, and every call goes through sftp_op_begin and sftp_op_end. All work stays in one folder, "drivesim", below
- * the URL's path. Layer 2. */
+ * was lost, and every call goes through sftp_op_begin and sftp_op_end. All work stays in the folder API_PLACE below the
+ * URL's path. Layer 2. */
 #include "drive/api_dialect.h"
 #include "net/sftp.h"
 
@@ -55,7 +55,7 @@ const char *sftp_path_of(const struct sftp_op *op, struct arena *mem, const char
 const char *sftp_path_in(const struct sftp_op *op, struct arena *mem, const char *folder_id, const char *name);
 /* A name that no listing shows, in the folder of path. */
 const char *sftp_temporary(struct arena *mem, const char *path);
-bool sftp_name_is_ours(struct sv name); /* one of those, or the mark */
+bool sftp_name_is_ours(struct sv name); /* one of those, or the marker */
 /* Whether the failed change found its target taken: servers say FAILURE for many things, so it is looked up. */
 MAY_YIELD bool sftp_is_there(struct sftp_op *op, const char *path, struct sftp_attrs *a);
 /* Without ever replacing anything: OK, or EXISTS in op->reply. */

@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORK_FOLDER   "drivesim"
 #define OURS          ".drivesim-"
-#define MARK          OURS "folder"
 #define PATH_LIMIT    4096
 #define OPENING_MOST  4 /* sessions signed in again at the same time */
 #define REFUSED_TRIES 6
@@ -62,30 +60,23 @@ static void answered(struct api_result *r, const struct sftp_reply *reply)
         snprintf(r->reason, sizeof(r->reason), "%s", text);
 }
 
-/* By what became of the connection. */
-static enum outcome outcome_of(enum err e, bool write)
+static void unanswered(struct api_result *r, enum err e, bool write, const struct errinfo *ei)
 {
     static const struct {
         enum err err;
         enum outcome outcome;
-    } rows[] = {{ERR_TIMEOUT, OUT_TIMEOUT}, {ERR_CANCELLED, OUT_UNFINISHED}, {ERR_WRONG, OUT_WRONG},
-                {ERR_PROTO, OUT_WRONG},     {ERR_REFUSED, OUT_REFUSED},      {ERR_AUTH, OUT_CLIENT}};
-    if (write && e != ERR_WRONG && e != ERR_LIMIT)
-        return OUT_UNKNOWN;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].err == e)
-            return rows[i].outcome;
-    return OUT_TRANSPORT;
-}
-
-static void unanswered(struct api_result *r, enum err e, bool write, const struct errinfo *ei)
-{
+        int status;
+        const char *code;
+    } rows[] = {{ERR_REFUSED, OUT_REFUSED, 0, "REFUSED_BEFORE_SIGN_IN"}, {ERR_AUTH, OUT_CLIENT, 401, ""}};
+    api_no_answer(r, e == ERR_PROTO ? ERR_PARSE : e, write, ei);
     r->err = e;
-    r->outcome = outcome_of(e, write);
-    r->status = e == ERR_AUTH ? 401 : 0;
-    if (e == ERR_REFUSED)
-        snprintf(r->code, sizeof(r->code), "REFUSED_BEFORE_SIGN_IN");
-    snprintf(r->reason, sizeof(r->reason), "%.199s", ei->code == e ? err_message(ei) : err_text(e));
+    r->status = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].err == e) {
+            r->outcome = rows[i].outcome;
+            r->status = rows[i].status;
+            snprintf(r->code, sizeof(r->code), "%s", rows[i].code);
+        }
 }
 
 void sftp_op_say(struct api_result *r, int status, const char *code, const char *reason)
@@ -131,7 +122,7 @@ static MAY_YIELD enum err find_root(struct sftp_state *st, struct sftp *s, struc
         e = err_set(ei, ERR_ENV, "%s has no folder %s for %s: make it, or name another in TMA_URL", st->host, base,
                     st->user);
     if (e == ERR_OK)
-        e = buf_appendf(&path, "%s" WORK_FOLDER, path.len && path.data[path.len - 1] == '/' ? "" : "/");
+        e = buf_appendf(&path, "%s" API_PLACE, path.len && path.data[path.len - 1] == '/' ? "" : "/");
     if (e == ERR_OK) {
         mem_free(st->root);
         st->root = buf_take(&path, NULL);
@@ -266,7 +257,7 @@ const char *sftp_temporary(struct arena *mem, const char *path)
 
 bool sftp_name_is_ours(struct sv name)
 {
-    return sv_starts(name, SV(OURS));
+    return sv_starts(name, SV(OURS)) || sv_eq_cstr(name, API_MARKER);
 }
 
 /* ---- rows of the table ---- */
@@ -412,10 +403,16 @@ static MAY_YIELD enum err greet(struct api *a, struct errinfo *ei)
     return err_set(ei, e == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "%s: %s", st->target->url, err_message(&why));
 }
 
+static void fill_mark(void *arg, uint64_t offset, char *dst, size_t n)
+{
+    (void)arg;
+    memcpy(dst, API_MARKER_TEXT + offset, n);
+}
+
 static MAY_YIELD enum err put_mark(struct sftp_op *op, const char *mark)
 {
-    static const struct sftp_source nothing = {.size = 0};
-    enum err e = sftp_put(op->s, mark, &nothing, &op->reply, &op->ei);
+    static const struct sftp_source text = {.size = sizeof(API_MARKER_TEXT) - 1, .fill = fill_mark};
+    enum err e = sftp_put(op->s, mark, &text, &op->reply, &op->ei);
     struct sftp_attrs attrs;
     if (e == ERR_OK && op->reply.status != SFTP_OK && sftp_is_there(op, mark, &attrs))
         op->reply = (struct sftp_reply){.status = SFTP_OK}; /* another process was first */
@@ -438,7 +435,7 @@ static MAY_YIELD enum err claim(struct api *a, struct api_result *r)
     bool begun = sftp_op_begin(&op, a, r, true), foreign = false;
     enum err e = begun ? ERR_OK : op.ei.code;
     if (begun) {
-        const char *mark = arena_printf(mem, "%s/" MARK, op.st->root);
+        const char *mark = arena_printf(mem, "%s/" API_MARKER, op.st->root);
         if (!sftp_is_there(&op, mark, &attrs)) {
             e = sftp_change(op.s, SFTP_MKDIR, op.st->root, NULL, &op.reply, &op.ei);
             if (e == ERR_OK && op.reply.status != SFTP_OK)
@@ -449,7 +446,7 @@ static MAY_YIELD enum err claim(struct api *a, struct api_result *r)
         }
         e = sftp_op_end(&op, e);
         if (foreign)
-            sftp_op_say(r, 403, NULL, "the folder " WORK_FOLDER " is there and holds what drivesim did not make");
+            sftp_op_say(r, 403, NULL, "the folder " API_PLACE " is there and holds what drivesim did not make");
     }
     arena_free(&mem);
     return e;
@@ -464,12 +461,12 @@ static MAY_YIELD enum err unclaim(struct api *a, struct api_result *r)
     struct arena *mem = arena_new(1024);
     enum err e = ERR_OK;
     bool there = sftp_is_there(&op, op.st->root, &attrs);
-    bool ours = there && sftp_is_there(&op, arena_printf(mem, "%s/" MARK, op.st->root), &attrs);
+    bool ours = there && sftp_is_there(&op, arena_printf(mem, "%s/" API_MARKER, op.st->root), &attrs);
     if (ours)
         e = sftp_remove_tree(&op, op.st->root);
     e = sftp_op_end(&op, e);
     if (there && !ours)
-        sftp_op_say(r, 403, NULL, "the folder " WORK_FOLDER " holds what drivesim did not make");
+        sftp_op_say(r, 403, NULL, "the folder " API_PLACE " holds what drivesim did not make");
     arena_free(&mem);
     return e;
 }

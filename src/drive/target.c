@@ -31,6 +31,7 @@ static const struct setting settings[] = {
     {"TMA_LOAD_PASSWORD", offsetof(struct target, password), false, true},
     {"TMA_LOAD_SSH_KEY", offsetof(struct target, ssh_key), false, false},
     {"TMA_LOAD_SSH_PASSPHRASE", offsetof(struct target, ssh_passphrase), false, true},
+    {"TMA_LOAD_PORTAL_LOGIN", offsetof(struct target, portal_login), false, false},
     {"TMA_LOAD_KNOWN_HOSTS", offsetof(struct target, known_hosts), false, false},
 };
 

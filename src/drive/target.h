@@ -22,6 +22,7 @@ struct target {
     char *s3_endpoint, *s3_bucket, *s3_access_key, *s3_secret_key;
     char *password;                 /* TMA_LOAD_PASSWORD or the default */
     char *ssh_key, *ssh_passphrase; /* of sftp://: a private key's file; NULL: sign in by password */
+    char *portal_login;             /* a portal's login form: "PATH" or "PATH USER-FIELD PASSWORD-FIELD"; NULL: none */
     char *known_hosts;              /* NULL: ~/.ssh/known_hosts */
     bool insecure;
     char *cafile;

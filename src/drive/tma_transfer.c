@@ -12,11 +12,7 @@
 
 static int64_t fill_part(void *arg, uint64_t offset, char *dst, size_t cap)
 {
-    const struct content *c = arg;
-    uint64_t left = offset < c->size ? c->size - offset : 0;
-    size_t n = left < cap ? (size_t)left : cap;
-    content_fill(c, offset, dst, n);
-    return (int64_t)n;
+    return content_pull(arg, NULL, offset, dst, cap);
 }
 
 /* The same, counted. */
@@ -28,11 +24,7 @@ struct counted {
 static int64_t fill_counted(void *arg, uint64_t offset, char *dst, size_t cap)
 {
     const struct counted *c = arg;
-    uint64_t left = offset < c->content->size ? c->content->size - offset : 0;
-    size_t n = left < cap ? (size_t)left : cap;
-    content_fill(c->content, offset, dst, n);
-    *c->taken += n;
-    return (int64_t)n;
+    return content_pull(c->content, c->taken, offset, dst, cap);
 }
 
 static const char *mime_of(const char *name)

@@ -158,29 +158,7 @@ static enum err judge_multi(struct multi *m, struct api_result *r)
 static int64_t pull(void *arg, uint64_t offset, char *dst, size_t cap)
 {
     const struct dav_call *c = arg;
-    uint64_t left = offset < c->content->size ? c->content->size - offset : 0;
-    size_t n = left < cap ? (size_t)left : cap;
-    content_fill(c->content, offset, dst, n);
-    if (c->taken)
-        *c->taken += n;
-    return (int64_t)n;
-}
-
-static void take_challenge(void *arg, struct sv value)
-{
-    http_auth_challenge(arg, value);
-}
-
-/* After a 401: true when it is worth asking again, with what the server asked for. */
-static bool take_challenges(struct dav *d, const struct http_resp *resp, bool signed_request)
-{
-    struct http_auth found = {0};
-    http_resp_each_header(resp, "WWW-Authenticate", take_challenge, &found);
-    bool fresh = !signed_request || found.stale || strcmp(found.nonce, d->auth.nonce) != 0;
-    if (!d->user || !found.kind || !fresh)
-        return false;
-    d->auth = found;
-    return true;
+    return content_pull(c->content, c->taken, offset, dst, cap);
 }
 
 /* "/a/b" redirected to "/a/b/": it is a folder. */
@@ -255,7 +233,7 @@ static bool better(struct attempt *t)
 {
     const struct http_resp *resp = t->resp;
     if (resp->status == 401)
-        return take_challenges(dav_of(t->a), resp, t->signed_request);
+        return dav_of(t->a)->user && http_auth_take(&dav_of(t->a)->auth, resp, t->signed_request);
     if (!wants_slash(resp, t->c->path))
         return false;
     add_slash(t->c->path, &t->destination);

@@ -20,7 +20,7 @@ sub check_of { my ($j, $name) = @_; return (grep { $_->{name} eq $name } @{ $j->
 sub leftovers {
     my ($server) = @_;
     my @found;
-    File::Find::find(sub { push @found, $_ if /^\.drivesim-/ && $_ ne '.drivesim-folder' }, $server->files);
+    File::Find::find(sub { push @found, $_ if /^\.drivesim-/ }, $server->files);
     return \@found;
 }
 
@@ -80,7 +80,7 @@ cmp_ok $_->{uploads}, '>=', $_->{sessions}, "$_->{sessions} sessions upload" for
 cmp_ok $_->{mb_per_s}, '>', 0, 'a rate is measured' for @steps;
 cmp_ok abs($steps[1]{expected_upload_p95_ms} - 3 * 1048.576 / 50), '<', 0.2, 'what the link alone would allow';
 is $steps[1]{expected_mb_per_s}, 50, 'shared by all';
-is_deeply [grep { /ramp/i } map { (split m{/})[-1] } glob $sshd->files . '/drivesim/*'], [], 'nothing is left of it';
+is_deeply [grep { /ramp/i } map { (split m{/})[-1] } glob $sshd->files . '/drivesim-load/*'], [], 'nothing is left of it';
 
 # ---- who is let in, and who is believed
 my %at = (dir => $dir);
