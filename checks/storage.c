@@ -82,7 +82,7 @@ static void run(struct check_ctx *c, struct check_result *r)
     }
     judge_limits(c, r);
     char text[32];
-    check_summary(r, "%" PRIu64 " accounts, %s, %" PRIu64 " wrong", r->examined,
+    check_summary(r, "%s, %s, %" PRIu64 " wrong", COUNTED(r->examined, "account"),
                   str_bytes(text, sizeof(text), (uint64_t)total), r->wrong);
 }
 

@@ -307,12 +307,21 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     return err;
 }
 
+static void sample(struct result *r)
+{
+    const struct stress_info none = {0};
+    struct http_report *empty = http_report_new(1, 0);
+    http_report_fill(empty, &none, 0, r);
+    http_report_free(&empty);
+}
+
 const struct command cmd_http = {
     .name = "http",
     .summary = "plain HTTP stress of any URL, for a page or an upload with PUT",
     .usage = "sim http <url> [-n N] [-c N] [-t TIME] [-T FILE] [-k] [options]",
     .examples = "sim http http://127.0.0.1:8080/ -n 10000 -c 500\n"
-                "sim http http://127.0.0.1:8080/ -t 30s -c 50 -k --fail-on 'request.p99<200ms'\n"
+                "sim http http://127.0.0.1:8080/ -t 30s -c 50 -k --fail-on 'http.requests_per_s>1000' --fail-on "
+                "'http.total.p99<200ms'\n"
                 "sim http http://127.0.0.1:8080/ --rate 100 -t 1min -c 200 -k\n"
                 "sim http http://127.0.0.1:8080/upload/x -T payload.bin -n 100 -c 10",
     .pos = pos,
@@ -321,4 +330,5 @@ const struct command cmd_http = {
     .defaults = &defaults,
     .flags = CMD_FAILURES_MATTER,
     .run = run,
+    .sample = sample,
 };

@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "drive/caps.h"
 #include "sim/app.h"
+#include "sim/bigfiles.h"
+#include "sim/bulk.h"
 #include "sim/inject.h"
 #include "sim/logins.h"
 #include "sim/phase.h"
@@ -258,10 +260,9 @@ static enum err make_apps(struct run *run, struct errinfo *ei)
     return e;
 }
 
-static void add_figures(const struct run *run, const struct phases *c)
+static void add_figures(struct result *r, struct run *run, const struct phases *c)
 {
-    struct worker *w = (struct worker *)c->w;
-    struct result *r = run->ctx->result;
+    struct worker *w = &run->worker;
     const struct tally *t = &w->meter.actions;
     uint64_t not_started = 0;
     uint64_t writes = 0, busiest = 0;
@@ -299,6 +300,22 @@ static void add_figures(const struct run *run, const struct phases *c)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         result_figure(r, rows[i].section, rows[i].key, rows[i].value, rows[i].decimals);
+}
+
+static void sample(struct result *r)
+{
+    struct run *none = mem_zalloc(sizeof(*none));
+    add_figures(r, none, &(struct phases){0});
+    mem_free(none);
+    bigfiles_sample(r);
+    bulk_sample(r);
+}
+
+static void add_results(struct run *run, const struct phases *c)
+{
+    struct worker *w = &run->worker;
+    struct result *r = run->ctx->result;
+    add_figures(r, run, c);
     storm_figures(w, r);
     r->seconds_us = c->measured_us;
     struct mono zero = w->window.us ? w->window : run->began;
@@ -334,7 +351,7 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
     phases_run(&c);
     struct errinfo not_back;
     enum err chaos = chaos_end(&run->chaos, &not_back);
-    add_figures(run, &c);
+    add_results(run, &c);
     stills_free(&run->stills);
     e = rundir_close(&run->dir, ei);
     if (e == ERR_OK && chaos != ERR_OK) {
@@ -406,4 +423,5 @@ const struct command cmd_run = {
     .defaults = &defaults,
     .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run_main,
+    .sample = sample,
 };

@@ -184,6 +184,14 @@ void http_report_print(const struct http_report *r, const struct http_report_hea
         print_times(r, out);
 }
 
+static void write_time(struct jsonw *w, const char *key, bool any, double value)
+{
+    if (any)
+        jsonw_f64(w, key, value, 3);
+    else
+        jsonw_null(w, key);
+}
+
 static void write_times(const struct http_report *r, struct jsonw *w)
 {
     for (unsigned t = 0; t < T_COUNT; t++) {
@@ -192,14 +200,12 @@ static void write_times(const struct http_report *r, struct jsonw *w)
         char key[32];
         str_format(key, sizeof key, "%s_ms", times[t].key);
         jsonw_object(w, key);
-        if (any) {
-            jsonw_f64(w, "min", ms(hist_min(h)), 3);
-            jsonw_f64(w, "mean", hist_mean(h) / 1e3, 3);
-            jsonw_f64(w, "sd", hist_stddev(h) / 1e3, 3);
-            for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
-                str_format(key, sizeof key, "p%.0f", ranks[i]);
-                jsonw_f64(w, key, ms(hist_percentile(h, ranks[i])), 3);
-            }
+        write_time(w, "min", any, any ? ms(hist_min(h)) : 0);
+        write_time(w, "mean", any, any ? hist_mean(h) / 1e3 : 0);
+        write_time(w, "sd", any, any ? hist_stddev(h) / 1e3 : 0);
+        for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
+            str_format(key, sizeof key, "p%.0f", ranks[i]);
+            write_time(w, key, any, any ? ms(hist_percentile(h, ranks[i])) : 0);
         }
         jsonw_end_object(w);
     }

@@ -57,27 +57,31 @@ static void put_numbers(struct lines *l, const struct json *row, const char *pre
         snprintf(below, sizeof below, "%s%s.", prefix, json_key(v));
         if (json_is_object(v))
             put_numbers(l, v, below);
-        else if (json_is_number(v) || (json_is_null(v) && sv_ends(sv_of(json_key(v)), SV("_ms")))) /* no samples */
+        else if (json_is_number(v) || (json_is_null(v) && strstr(below, "_ms"))) /* a time without samples */
             put(l, prefix, json_key(v));
     }
 }
 
+/* A part is a table, each member a row of the same figures, or it holds its figures itself. */
 static void print_part(const struct result_part *p, struct lines *l)
 {
-    struct json *rows = NULL;
+    struct json *part = NULL;
     char name[64];
 
-    if (json_parse(p->json, strlen(p->json), &rows, NULL))
+    if (json_parse(p->json, strlen(p->json), &part, NULL))
         return;
-    snprintf(name, sizeof name, "%s.ROW.", p->key);
+    bool table = json_is_object(json_first(part));
+    snprintf(name, sizeof name, table ? "%s.ROW." : "%s.", p->key);
     begin(l, name);
-    put_numbers(l, json_first(rows), "");
+    put_numbers(l, table ? json_first(part) : part, "");
     fputc('\n', l->out);
-    begin(l, "  ROW:");
-    for (const struct json *row = json_first(rows); row; row = json_next(row))
+    if (table)
+        begin(l, "  ROW:");
+    for (const struct json *row = json_first(part); row && table; row = json_next(row))
         put(l, "", json_key(row));
-    fputc('\n', l->out);
-    json_free(&rows);
+    if (table)
+        fputc('\n', l->out);
+    json_free(&part);
 }
 
 void result_print_names(void (*sample)(struct result *r), FILE *out)

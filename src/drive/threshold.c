@@ -59,17 +59,37 @@ static const struct json *child(const struct json *v, const char *name)
     return found;
 }
 
-static const struct json *descend(const struct json *v, const char *path)
+static bool is_ms(struct sv key)
+{
+    return sv_ends(key, SV("_ms"));
+}
+
+static bool is_seconds(struct sv key)
+{
+    return sv_ends(key, SV("seconds"));
+}
+
+static bool is_bytes(struct sv key)
+{
+    return sv_starts(key, SV("bytes")) || memmem(key.p, key.n, "_bytes", 6);
+}
+
+/* *unit: the last key on the way that names one, for "total_ms" may hold "p99"; NULL: none. */
+static const struct json *descend(const struct json *v, const char *path, const char **unit)
 {
     struct sv rest = sv_of(path), word;
     char name[64];
 
+    *unit = NULL;
     while (v && sv_split(&rest, '.', &word)) {
         if (word.n >= sizeof name)
             return NULL;
         memcpy(name, word.p, word.n);
         name[word.n] = '\0';
         v = child(v, name);
+        struct sv key = sv_of(v ? json_key(v) : NULL);
+        if (is_ms(key) || is_seconds(key) || is_bytes(key))
+            *unit = key.p;
     }
     return v;
 }
@@ -80,12 +100,12 @@ static bool is_figure(const struct json *v)
 }
 
 /* From the top, else within each section: "save.p99" is operations.save.p99_ms, "lag_p99" generator.lag_p99_ms. */
-static const struct json *lookup(const struct json *doc, const char *path)
+static const struct json *lookup(const struct json *doc, const char *path, const char **unit)
 {
-    const struct json *v = descend(doc, path);
+    const struct json *v = descend(doc, path, unit);
 
     for (const struct json *section = json_first(doc); section && !is_figure(v); section = json_next(section))
-        v = json_is_object(section) || json_is_array(section) ? descend(section, path) : NULL;
+        v = json_is_object(section) || json_is_array(section) ? descend(section, path, unit) : NULL;
     return is_figure(v) ? v : NULL;
 }
 
@@ -100,20 +120,20 @@ static enum err copy_path(struct threshold *t, struct sv path)
     return ERR_OK;
 }
 
-/* The value in the unit that the figure's key names. */
-static enum err parse_value(const char *text, const char *key, double *out)
+/* The value in the unit that a key names; NULL: it is a plain number. */
+static enum err parse_value(const char *text, const char *unit, double *out)
 {
-    struct sv k = sv_of(key);
+    struct sv k = sv_of(unit);
     int64_t scaled;
 
     if (sv_to_f64(sv_of(text), out))
         return ERR_OK;
-    if (sv_ends(k, SV("_ms")) || sv_ends(k, SV("seconds"))) {
+    if (is_ms(k) || is_seconds(k)) {
         enum err err = opt_parse_duration(text, &scaled);
-        *out = (double)scaled / (sv_ends(k, SV("_ms")) ? 1e3 : 1e6);
+        *out = (double)scaled / (is_ms(k) ? 1e3 : 1e6);
         return err;
     }
-    if (sv_starts(k, SV("bytes")) || strstr(key, "_bytes")) {
+    if (is_bytes(k)) {
         enum err err = opt_parse_size(text, &scaled);
         *out = (double)scaled;
         return err;
@@ -158,7 +178,8 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
     value = sv_trim(sv_of(sign + strlen(signs[i].sign)));
     if (copy_path(t, sv_trim((struct sv){expr, at})))
         return refuse(expr, "needs the name of a figure in front, such as save.p99<200ms", ei);
-    const struct json *figure = lookup(sample, t->path);
+    const char *unit;
+    const struct json *figure = lookup(sample, t->path, &unit);
     if (!figure)
         return refuse(
             expr,
@@ -169,7 +190,7 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
         return refuse(expr, "needs a number behind the comparison", ei);
     memcpy(text, value.p, value.n);
     text[value.n] = '\0';
-    if (parse_value(text, json_key(figure), &t->want))
+    if (parse_value(text, unit, &t->want))
         return refuse(expr, "the number is not one, or its unit is not the figure's", ei);
     t->about_failures = strcmp(json_key(figure), "failed") == 0;
     t->count = is_count(json_key(figure));
@@ -179,7 +200,8 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
 
 void threshold_judge(struct threshold *t, const struct json *doc)
 {
-    const struct json *v = lookup(doc, t->path);
+    const char *unit;
+    const struct json *v = lookup(doc, t->path, &unit);
 
     t->found = 0;
     if (json_is_bool(v))

@@ -32,6 +32,8 @@ for my $c (@commands) {
 }
 like sim(['bigfiles', '--help'])->{out}, qr/^  uploads\. .*\bmb_per_s\b/m, 'bigfiles --help names its figures';
 like sim(['bulk', '--help'])->{out}, qr/^  bulk_copy\. .*\bitems_per_s\b/m, 'bulk --help too';
+like sim(['http', '--help'])->{out}, qr/^  http\.(.|\n    )* requests_per_s (.|\n    )*total_ms\.p99/m, 'http --help too';
+like sim(['run', '--help'])->{out}, qr/^  window\. .*\brequests_per_s\b/m, 'and run --help';
 for (['reads', 'list_hot', 'alone.p95_ms'], ['refusals', 'over_quota', 'ok']) {
     my ($c, $row, $figure) = @$_;
     my $text = sim([$c, '--help'])->{out};

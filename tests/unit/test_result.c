@@ -261,10 +261,10 @@ static void add_own(struct result *r, double mb_per_s, double p95)
     result_figure(r, "uploads", "mb_per_s", mb_per_s, 1);
     result_figure(r, "uploads", "slowest_seconds", 2.5, 2);
     result_figure(r, "uploads", "server_peak_rss_bytes", 100e6, 0);
-    str_format(
-        text, sizeof text,
-        "{\"list_hot\":{\"what\":\"a page\",\"rows\":200,\"alone\":{\"p95_ms\":%.1f},\"loaded\":{\"p95_ms\":90}}}",
-        p95);
+    str_format(text, sizeof text,
+               "{\"list_hot\":{\"what\":\"a "
+               "page\",\"rows\":200,\"alone\":{\"p95_ms\":%.1f},\"loaded\":{\"p95_ms\":90},\"total_ms\":{\"p99\":50}}}",
+               p95);
     assert_int_equal(buf_append_str(&json, text), ERR_OK);
     result_part(r, "reads", &json);
     buf_done(&json);
@@ -281,11 +281,18 @@ static void own_figures(void **state)
     static const struct {
         const char *expr;
         enum threshold_state state;
-    } rows[] = {{"uploads.mb_per_s>50", THRESHOLD_MET},         {"mb_per_s>80", THRESHOLD_MISSED},
-                {"uploads.slowest<3s", THRESHOLD_MET},          {"uploads.server_peak_rss<128MiB", THRESHOLD_MET},
-                {"uploads.failed==0", THRESHOLD_MET},           {"reads.list_hot.alone.p95_ms<50", THRESHOLD_MET},
-                {"list_hot.p95<50ms", THRESHOLD_MET},           {"list-hot.p95<10ms", THRESHOLD_MISSED},
-                {"list_hot.loaded.p95<50ms", THRESHOLD_MISSED}, {"list_hot.rows==200", THRESHOLD_MET}};
+    } rows[] = {{"uploads.mb_per_s>50", THRESHOLD_MET},
+                {"mb_per_s>80", THRESHOLD_MISSED},
+                {"uploads.slowest<3s", THRESHOLD_MET},
+                {"uploads.server_peak_rss<128MiB", THRESHOLD_MET},
+                {"uploads.failed==0", THRESHOLD_MET},
+                {"reads.list_hot.alone.p95_ms<50", THRESHOLD_MET},
+                {"list_hot.p95<50ms", THRESHOLD_MET},
+                {"list-hot.p95<10ms", THRESHOLD_MISSED},
+                {"list_hot.loaded.p95<50ms", THRESHOLD_MISSED},
+                {"list_hot.total.p99<0.1s", THRESHOLD_MET},
+                {"list_hot.total_ms.p99<=40", THRESHOLD_MISSED},
+                {"list_hot.rows==200", THRESHOLD_MET}};
     struct result r, none;
     struct errinfo ei = {0};
     result_init(&r, "bigfiles");
@@ -296,6 +303,7 @@ static void own_figures(void **state)
             fail_msg("%s: %s", rows[i].expr, ei.msg);
     assert_int_equal(result_threshold(&r, "list_cold.p95<50ms", &ei), ERR_USAGE);
     assert_int_equal(result_threshold(&r, "list_hot.what<1", &ei), ERR_USAGE);
+    assert_int_equal(result_threshold(&r, "list_hot.rows<1ms", &ei), ERR_USAGE);
     assert_int_equal(result_threshold(&none, "mb_per_s>1", &ei), ERR_OK);
     add_own(&r, 75.5, 12.5);
     result_judge(&r);
@@ -317,7 +325,7 @@ static void names_of_own_figures(void **state)
     result_print_names(sample_of_own, out);
     fclose(out);
     assert_string_equal(text, "  uploads. failed mb_per_s slowest_seconds server_peak_rss_bytes\n"
-                              "  reads.ROW. rows alone.p95_ms loaded.p95_ms\n"
+                              "  reads.ROW. rows alone.p95_ms loaded.p95_ms total_ms.p99\n"
                               "    ROW: list_hot\n");
     free(text);
 }
