@@ -126,7 +126,7 @@ static const struct world worlds[] = {
     /* ---- database ---- */
     {"aggregates: exact", &check_aggregates, {{END}}, {FOLDER("d", .agg_size = 7, .agg_files = 2, .agg_folders = 1), FOLDER("e", .parent_id = "d", .agg_size = 3, .agg_files = 1), FILE_("f", "e", "1", .size = 3), FILE_("g", "d", "1", .size = 4, .trashed = true)}, .says = "2 folders, 0 wrong"},
     {"aggregates: a byte too much", &check_aggregates, {{END}}, {FOLDER("d", .agg_size = 5, .agg_files = 1), FILE_("f", "d", "1", .size = 4)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "folder d"},
-    {"storage: exact", &check_storage, {{END}}, {FILE_("f", NULL, "1", .size = 40), FILE_("g", NULL, "1", .size = 60, .trashed = true)}, .says = "1 accounts, 100 B, 0 wrong"},
+    {"storage: exact", &check_storage, {{END}}, {FILE_("f", NULL, "1", .size = 40), FILE_("g", NULL, "1", .size = 60, .trashed = true)}, .says = "1 account, 100 B, 0 wrong"},
     {"storage: a file too few", &check_storage, {{END}}, {FILE_("f", NULL, "1", .size = 40)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "storage_used is 100"},
     {"structure: a tree", &check_structure, {{END}}, {FOLDER("d"), FOLDER("e", .parent_id = "d"), FILE_("f", "e", "1")}, .says = "3 entries, 0 wrong"},
     {"structure: a cycle", &check_structure, {{END}}, {FOLDER("d", .parent_id = "e"), FOLDER("e", .parent_id = "d")}, .status = CHECK_VIOLATED, .wrong = 2, .says = "hangs on a cycle"},
