@@ -129,6 +129,6 @@ void told_storage(struct check_ctx *c, const struct tree *t, struct check_result
     if (r->examined == 0)
         check_not_run(r, "not offered: users has no storage_used, and the server tells no account's use");
     else
-        check_summary(r, "%" PRIu64 " accounts by what the server tells, %s, %" PRIu64 " wrong; none is stored",
-                      r->examined, str_bytes(text, sizeof(text), (uint64_t)total), r->wrong);
+        check_summary(r, "%s by what the server tells, %s, %" PRIu64 " wrong; none is stored",
+                      COUNTED(r->examined, "account"), str_bytes(text, sizeof(text), (uint64_t)total), r->wrong);
 }

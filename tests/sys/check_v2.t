@@ -40,7 +40,7 @@ my @n = rows();
 my ($r, $c) = check();
 is $r->{status}, 0, 'what is there is in order' or diag $r->{out}, $r->{err};
 is $c->{aggregates}{summary}, '22 of 22 folders by what info tells, 0 wrong; none are stored', 'folder totals by info';
-like $c->{storage}{summary}, qr/^1 accounts by what the server tells, .*, 0 wrong; none is stored$/, 'storage use by what the owner is told';
+like $c->{storage}{summary}, qr/^1 account by what the server tells, .*, 0 wrong; none is stored$/, 'storage use by what the owner is told';
 is $c->{structure}{status}, 'ok', 'the tree';
 is $c->{objects}{summary}, 'not offered: the server keeps its files in a store of its own', 'objects are not offered';
 is scalar(grep { m{/login$} } map { $_->{path} } @{ $d->log }), 2 + 1, 'one sign-in serves both';
