@@ -201,9 +201,19 @@ static void compare(const struct holdings *was, const struct holdings *is, struc
                is->used - was->used, is->files - was->files, is->folders - was->folders);
 }
 
+static bool has_failed(const struct command_refusals *c, const char *key)
+{
+    for (size_t i = 0; key && i < n_refusals; i++)
+        if (strcmp(refusals[i].key, key) == 0)
+            return c->rows[i].verdict == FAILED;
+    return false;
+}
+
 static const char *unfit(struct command_refusals *c, const struct refusal *f)
 {
     const char *why = "";
+    if (has_failed(c, f->unless))
+        return "a server that lets a folder into itself might copy for ever";
     if (c->stop)
         return "interrupted";
     if ((f->flags & ROW_OWN_ACCOUNT) && !c->stage.own_account)

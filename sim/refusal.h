@@ -76,6 +76,7 @@ struct refusal {
     const char *method, *path, *body, *header, *name;
     enum refusal_size size;
     unsigned flags;
+    const char *unless;       /* the key of a row after whose failure this one is not tried: it might do lasting harm */
     enum refusal_who granted; /* for whom the same call passes; WHO_OWNER: nobody is asked */
     /* Makes the state that the row needs; false: it cannot be tried, why in why. NULL: nothing to do. */
     MAY_YIELD bool (*before)(struct stage *s, const struct refusal *f, char *why, size_t n);

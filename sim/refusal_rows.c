@@ -159,8 +159,8 @@ const struct refusal refusals[] = {
     {"foreign_parent", "an upload to another account's folder", WHO_OWNER, 404, 400, .method = "POST", .path = "/api/files/upload", .body = "{foreign_folder}", .size = SIZE_SMALL},
     {"move_into_itself", "a folder moved into itself", WHO_OWNER, 400, 409, POST("/api/files/move", "{\"ids\":[\"{folder}\"],\"parentId\":\"{folder}\"}")},
     {"move_below_itself", "a folder moved below itself", WHO_OWNER, 400, 409, POST("/api/files/move", "{\"ids\":[\"{folder}\"],\"parentId\":\"{child}\"}")},
-    {"copy_into_itself", "a folder copied into itself", WHO_OWNER, 400, 409, POST("/api/files/copy", "{\"ids\":[\"{folder}\"],\"parentId\":\"{folder}\"}")},
-    {"copy_below_itself", "a folder copied below itself", WHO_OWNER, 400, 409, POST("/api/files/copy", "{\"ids\":[\"{folder}\"],\"parentId\":\"{child}\"}")},
+    {"copy_into_itself", "a folder copied into itself", WHO_OWNER, 400, 409, .unless = "move_into_itself", POST("/api/files/copy", "{\"ids\":[\"{folder}\"],\"parentId\":\"{folder}\"}")},
+    {"copy_below_itself", "a folder copied below itself", WHO_OWNER, 400, 409, .unless = "move_into_itself", POST("/api/files/copy", "{\"ids\":[\"{folder}\"],\"parentId\":\"{child}\"}")},
 
     /* who asks */
     {"no_token", "a listing without a token", WHO_NOBODY, 401, GET("/api/files")},

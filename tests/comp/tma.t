@@ -103,6 +103,12 @@ subtest 'v2: the other commands' => sub {
     is $rows->{name_taken}{verdict}, 'allowed', 'refusals: a name twice is the server\'s own policy';
     is "$rows->{name_empty}{status} $rows->{name_empty}{reason}", '422 Validation failed: Name must be between 1 and 100 characters',
         'refusals: the reason is read although its field is called undefined';
+    # This server really would: a folder moved into itself, and copies of it without an end.
+    $v2->rule(path => qr{^/api/files/move$}, status => 200, body => { message => 'Files moved successfully.' });
+    $rows = command($v2, qw(refusals --tries 1 --background 0 --only), 'move_into_itself,copy_into_itself')->{json}{refusals};
+    $v2->rules_clear;
+    is $rows->{move_into_itself}{verdict}, 'failed', 'refusals: a folder moved into itself is found';
+    is $rows->{copy_into_itself}{verdict}, 'not_tried', 'refusals: and is not copied into itself then';
     emptied($v2);
 };
 
