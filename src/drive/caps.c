@@ -23,7 +23,7 @@ static const struct {
     {API_CAP_RECENT, "that read is left out", NULL},
     {API_CAP_STORAGE, "nobody tells what is in use", NULL},
     {API_CAP_TOTALS, "folders are counted entry by entry", NULL},
-    {API_CAP_TMA_WIRE, "refusals and reads are not asked for", NULL},
+    {API_CAP_TMA_WIRE, "refusals and reads by the client's calls alone", NULL},
     {API_CAP_BATCH, "one item a call", NULL},
 };
 
