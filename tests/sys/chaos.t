@@ -86,7 +86,7 @@ subtest 'coming back' => sub {
 
 subtest 'the verdict' => sub {
     my %check = map { $_->{name} => $_ } @{ $json->{checks} };
-    for my $name (qw(aggregates storage structure objects ledger versions locks changes convergence database server)) {
+    for my $name (qw(drain aggregates storage structure objects ledger answers reads versions locks changes convergence database server)) {
         is $check{$name}{status}, 'ok', "$name: " . ($check{$name}{summary} // '') or diag explain $check{$name};
     }
     isnt $check{events}{status}, 'violated', 'no event is missed' or diag explain $check{events};

@@ -298,6 +298,75 @@ static void a_killed_database_comes_back(void **state)
     pg_pool_free(&p);
 }
 
+struct asker {
+    struct pg_pool *pool;
+    const char *sql;
+    enum err err;
+    int64_t took_ms;
+};
+
+static void ask(void *arg)
+{
+    struct asker *a = arg;
+    struct errinfo ei;
+    struct mono begun = mono_now();
+    a->err = pg_run(a->pool, a->sql, 0, NULL, NULL, &ei);
+    a->took_ms = since_ms(begun);
+}
+
+/* The first two find out, the last one is told at once; with the server everything is back. */
+static void a_silent_database_is_given_up_once(void **state)
+{
+    struct asker a[3] = {{.sql = "SELECT 1"}, {.sql = "SELECT 2"}, {.sql = "SELECT 3"}};
+    struct pg_pool *p = pool_of(4);
+    struct group g = {0};
+    (void)state;
+    pg_pool_set_limit(p, US_PER_S);
+    for (int i = 0; i < 3; i++) {
+        a[i].pool = p;
+        ask(&a[i]);
+        assert_int_equal(a[i].err, ERR_OK);
+    }
+    stack("pause", "postgres");
+    for (int i = 0; i < 2; i++)
+        group_spawn(loop, &g, ask, &a[i]);
+    group_wait(loop, &g);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(a[i].err, ERR_DB_GONE);
+    group_spawn(loop, &g, ask, &a[0]);
+    coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS));
+    ask(&a[2]);
+    assert_int_equal(a[2].err, ERR_DB_GONE);
+    assert_true(a[2].took_ms < 500);
+    group_wait(loop, &g);
+    stack("resume", "postgres");
+    MUST(pg_run(p, "SELECT 1", 0, NULL, NULL, &why));
+    pg_pool_free(&p);
+}
+
+/* A statement that is slow beside others that are answered gets four times the limit, a job what it takes. */
+static void slow_statements_get_more_time(void **state)
+{
+    struct asker slow = {.sql = "SELECT pg_sleep(0.6)"}, too_slow = {.sql = "SELECT pg_sleep(30)"};
+    struct pg_pool *p = pool_of(3);
+    struct group g = {0};
+    (void)state;
+    pg_pool_set_limit(p, 400 * US_PER_MS);
+    slow.pool = too_slow.pool = p;
+    group_spawn(loop, &g, ask, &slow);
+    group_spawn(loop, &g, ask, &too_slow);
+    for (int i = 0; g.running > 0 && i < 200; i++) {
+        MUST(pg_run(p, "SELECT 1", 0, NULL, NULL, &why));
+        coro_sleep_until(loop, mono_add(mono_now(), 50 * US_PER_MS));
+    }
+    group_wait(loop, &g);
+    assert_int_equal(slow.err, ERR_OK);
+    assert_int_equal(too_slow.err, ERR_DB_GONE);
+    assert_true(too_slow.took_ms >= 1500);
+    MUST(pg_run_long(p, "SELECT pg_sleep(0.6)", 0, NULL, NULL, &why));
+    pg_pool_free(&p);
+}
+
 static void wrong_addresses_say_so(void **state)
 {
     struct pg_pool *p = NULL;
@@ -843,6 +912,8 @@ int main(void)
         cmocka_unit_test(a_pool_serves_in_order),
         cmocka_unit_test(broken_connections_are_replaced),
         cmocka_unit_test(a_killed_database_comes_back),
+        cmocka_unit_test(a_silent_database_is_given_up_once),
+        cmocka_unit_test(slow_statements_get_more_time),
         cmocka_unit_test(wrong_addresses_say_so),
         cmocka_unit_test(replies_of_every_kind),
         cmocka_unit_test(commands_keep_their_order),
