@@ -34,6 +34,7 @@
     X(check) \
     X(clean) \
     X(pairs) \
+    X(baseline) \
     X(http) \
     X(serve) \
     X(doctor)
