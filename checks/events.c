@@ -76,7 +76,7 @@ static void judge_change(struct judge *k, const struct event_stream *s, const st
         /* While the stream was down nobody could tell it. */
         int64_t from = e->up_us > o->told_us ? e->up_us : o->told_us, lag = e->note->at_us - from;
         hist_record(k->lag, lag > 0 ? lag : 0);
-        if (lag > LATE_US) {
+        if (lag > LATE_US && s->resync_us < o->sent_us) { /* else it listed everything meanwhile */
             k->sum.late++;
             report_late(k, s, o, e->note->at_us - o->told_us);
         }
