@@ -201,6 +201,10 @@ static void run(struct check_ctx *c, struct check_result *r)
     struct judge k = {.j = check_journal(c, r), .r = r, .strays_why = ""};
     if (!k.j || !(k.t = check_tree(c, r)))
         return;
+    if (!journal_whole(k.j)) { /* what came last may have been undone by what is missing */
+        check_not_run(r, "the run was cut short: what its last moments changed is not known");
+        return;
+    }
     k.ops = mem_alloc((k.j->n + 1) * sizeof(*k.ops));
     for (size_t i = 0; i < k.j->n; i++)
         if (changes_place(&k.j->ops[i]) && k.j->ops[i].file_id[0])

@@ -1,7 +1,9 @@
 #ifndef CHECKS_CHECK_H
 #define CHECKS_CHECK_H
-/* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently. What several
- * checks look at (the tree of rows) is loaded once and lives in the context. Layer 3. */
+/* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently: "not run" is
+ * one that the server or the user does not offer what it needs, "blocked" one whose database, store or ledger was named
+ * and could not be had, which ends the command with status 3. What several checks look at (the tree of rows, the
+ * ledger) is loaded once and lives in the context. Layer 3. */
 #include "checks/journal.h"
 #include "checks/tree.h"
 #include "drive/cmd.h"
@@ -29,7 +31,9 @@ struct check_ctx {
     const char *run_dir; /* NULL: no ledger */
     struct api *owner;   /* whom told.c signed in last; NULL: nobody */
     const char *owner_email;
-    const struct check_baseline *since;
+    const struct check_baseline *since; /* of the command that is judged, now or from its run folder; NULL: not known */
+    bool offline;                       /* an earlier process made the run */
+    bool calls_broken; /* an outage ended calls of the run: the server may still be putting things in order */
 };
 struct check {
     const char *name;
@@ -51,6 +55,9 @@ struct check_baseline {
 #define CHECK_STREAMS "drive_streams" /* the metric of the event streams open now */
 /* Reads the counters; what can't be read stays unknown and then counts from the beginning. */
 MAY_YIELD void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out);
+/* As JSON for the run folder, and back. The caller frees. */
+char *check_baseline_json(const struct check_baseline *b);
+void check_baseline_read(struct check_baseline *out, const struct json *j);
 MAY_YIELD enum err check_read_deadlocks(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err check_read_overrun(struct pg_pool *pg, int64_t *out, struct errinfo *ei) WARN_UNUSED;
 /* A figure of the server's /metrics; ERR_NOTFOUND: not offered. */
@@ -60,18 +67,22 @@ MAY_YIELD enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int6
 /* Helpers for the files. A detail is one wrong thing: it raises r->wrong; the first 50 are kept. */
 void check_detail(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_not_run(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void check_blocked(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* NULL after saying "not run: why" in r when the rows can't be had. */
+/* NULL after saying in r that it is not run, or blocked, and why. */
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
 const struct tree *check_rows(struct check_ctx *c, struct check_result *r); /* the database's own, not a listed one */
-const struct journal *check_journal(struct check_ctx *c, struct check_result *r); /* likewise */
+const struct journal *check_journal(struct check_ctx *c, struct check_result *r);
+struct pg_pool *check_pg(struct check_ctx *c, struct check_result *r);
+struct blob *check_blob(struct check_ctx *c, struct check_result *r);
 
 /* listing.c: the tree by listing every folder of the given logins. */
 MAY_YIELD enum err tree_list(struct check_ctx *c, struct tree **out, struct errinfo *ei) WARN_UNUSED;
 
 /* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is
- * violated. Without since (NULL: from the start of the counters; only `sim check` has none) ERR_ENV when one that was
- * asked for, by name or by its run's folder, could not run, or none of those that prove anything. */
+ * violated, else ERR_ENV when one is blocked or the ledger lacks what it should hold. Without since (NULL: `sim check`;
+ * what the counters stood at comes from the run's folder) also ERR_ENV when one that was asked for by name could not
+ * run, or none of those that prove anything. */
 MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir,
                               const struct check_baseline *since, struct errinfo *ei) WARN_UNUSED;
 #endif

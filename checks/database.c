@@ -71,14 +71,12 @@ static void look_at_idle_transactions(struct check_ctx *c, struct check_result *
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
-    if (!c->pg) {
-        check_not_run(r, "%s", err_message(&c->pg_why));
+    if (!check_pg(c, r))
         return;
-    }
     struct errinfo ei = {0};
     int64_t now = 0, before = c->since && c->since->known_pg ? c->since->deadlocks : 0;
     if (count_deadlocks(c, before, &now, &ei) != ERR_OK) {
-        check_not_run(r, "%s", err_message(&ei));
+        check_blocked(r, "%s", err_message(&ei));
         return;
     }
     r->examined = 1;

@@ -1,18 +1,64 @@
 #include "checks/journal.h"
 #include "base/arena.h"
-#include "base/json.h"
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
 
+struct open_read {
+    uint64_t seq;
+    const char *file_id, *listed;
+    int64_t sent_us;
+};
 struct reader {
     struct journal *j;
     size_t cap, cap_notes, cap_reads, cap_troubles;
+    struct open_read *open; /* those that no outcome was read of yet */
+    size_t n_open, cap_open;
+    const char **strings; /* open addressing; NULL is free */
+    size_t n_strings, mask;
 };
 
-/* Room for one more of n. */
-static void *grown(void *items, size_t n, size_t *cap, size_t size)
+/* ---- strings, each kept once ---- */
+
+static const char **slot_of(const struct reader *rd, const char *s)
+{
+    size_t i = hash_str(s) & rd->mask;
+    while (rd->strings[i] && strcmp(rd->strings[i], s) != 0)
+        i = (i + 1) & rd->mask;
+    return &rd->strings[i];
+}
+
+static void grow_strings(struct reader *rd)
+{
+    const char **old = rd->strings;
+    size_t old_size = old ? rd->mask + 1 : 0;
+    rd->mask = old ? rd->mask * 2 + 1 : 1023;
+    rd->strings = mem_zalloc((rd->mask + 1) * sizeof(*rd->strings));
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i])
+            *slot_of(rd, old[i]) = old[i];
+    mem_free(old);
+}
+
+static const char *keep(struct reader *rd, const char *s)
+{
+    if (!s[0])
+        return "";
+    if (!rd->strings || rd->n_strings * 2 > rd->mask)
+        grow_strings(rd);
+    const char **slot = slot_of(rd, s);
+    if (!*slot) {
+        *slot = arena_strdup(rd->j->mem, s);
+        rd->n_strings++;
+    }
+    return *slot;
+}
+
+/* ---- records ---- */
+
+static void *grow(void *items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return items;
@@ -20,22 +66,26 @@ static void *grown(void *items, size_t n, size_t *cap, size_t size)
     return mem_realloc_array(items, *cap, size);
 }
 
-static const char *keep(struct journal *j, const char *s)
-{
-    return s[0] ? arena_strdup(j->mem, s) : "";
-}
-
 static void on_intent(struct reader *rd, const struct ledger_record *r)
 {
     struct journal *j = rd->j;
-    j->ops = grown(j->ops, j->n, &rd->cap, sizeof(*j->ops));
+    bool copy = r->op == OP_COPY;
+    if (r->op == OP_DOWNLOAD) {
+        rd->open = grow(rd->open, rd->n_open, &rd->cap_open, sizeof(*rd->open));
+        rd->open[rd->n_open++] =
+            (struct open_read){r->seq, keep(rd, r->file_id), keep(rd, r->version_before), r->mono_us};
+        return;
+    }
+    j->ops = grow(j->ops, j->n, &rd->cap, sizeof(*j->ops));
     j->ops[j->n++] = (struct journal_op){.seq = r->seq,
-                                         .file_id = keep(j, r->file_id),
-                                         .parent_id = keep(j, r->parent_id),
-                                         .other_id = keep(j, r->other_id),
-                                         .version_before = keep(j, r->version_before),
+                                         .file_id = copy ? "" : keep(rd, r->file_id),
+                                         .source_id = copy ? keep(rd, r->file_id) : "",
+                                         .parent_id = keep(rd, r->parent_id),
+                                         .other_id = keep(rd, r->other_id),
+                                         .version_before = keep(rd, r->version_before),
                                          .version_after = "",
-                                         .name = keep(j, r->name),
+                                         .name = keep(rd, r->name),
+                                         .old_name = keep(rd, r->old_name),
                                          .sent_us = r->mono_us,
                                          .told_us = INT64_MAX,
                                          .wall_us = r->wall_us,
@@ -50,44 +100,59 @@ static void on_intent(struct reader *rd, const struct ledger_record *r)
 }
 
 /* Requests are numbered as they are recorded. */
-static struct journal_op *find(struct journal *j, uint64_t seq)
+static struct journal_op *find(struct journal_op *ops, size_t n, uint64_t seq)
 {
-    size_t low = 0, high = j->n;
+    size_t low = 0, high = n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (j->ops[middle].seq < seq)
+        if (ops[middle].seq < seq)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < j->n && j->ops[low].seq == seq ? &j->ops[low] : NULL;
+    return low < n && ops[low].seq == seq ? &ops[low] : NULL;
+}
+
+/* Whether the request is over with this answer. After a broken call or a server error it may still be carried out. */
+static bool settles(enum outcome o)
+{
+    return o == OUT_OK || o == OUT_CONFLICT || o == OUT_REFUSED || o == OUT_THROTTLED || o == OUT_CLIENT;
 }
 
 static void on_outcome(struct reader *rd, const struct ledger_record *r)
 {
-    struct journal_op *o = find(rd->j, r->seq);
-    if (!o)
+    struct journal *j = rd->j;
+    struct journal_op *o = find(j->ops, j->n, r->seq);
+    if (!o || r->outcome >= OUT_COUNT)
         return;
     o->outcome = (enum outcome)r->outcome;
-    o->told_us = r->mono_us;
-    if (strcmp(r->file_id, o->file_id) != 0)
-        o->file_id = keep(rd->j, r->file_id);
-    if (strcmp(r->other_id, o->other_id) != 0)
-        o->other_id = keep(rd->j, r->other_id);
-    if (strcmp(r->name, o->name) != 0)
-        o->name = keep(rd->j, r->name);
-    o->version_after = keep(rd->j, r->version_after);
+    if (settles(o->outcome))
+        o->told_us = r->mono_us;
+    o->file_id = r->file_id[0] ? keep(rd, r->file_id) : o->file_id;
+    o->other_id = r->other_id[0] ? keep(rd, r->other_id) : o->other_id;
+    o->name = r->name[0] ? keep(rd, r->name) : o->name;
+    o->version_after = keep(rd, r->version_after);
 }
 
+/* What an app got to read, right or wrong; where nothing came there is nothing to judge. */
 static void on_read(struct reader *rd, const struct ledger_record *r)
 {
     struct journal *j = rd->j;
-    j->reads = grown(j->reads, j->n_reads, &rd->cap_reads, sizeof(*j->reads));
-    j->reads[j->n_reads++] = (struct journal_read){.file_id = keep(j, r->file_id),
-                                                   .listed = keep(j, r->version_before),
-                                                   .version = keep(j, r->version_after),
-                                                   .why = keep(j, r->name),
-                                                   .sent_us = r->mono_us - (int64_t)r->seq,
+    size_t i = rd->n_open;
+    while (i > 0 && rd->open[i - 1].seq != r->seq)
+        i--;
+    if (i == 0)
+        return;
+    struct open_read o = rd->open[i - 1];
+    rd->open[i - 1] = rd->open[--rd->n_open];
+    if (r->outcome != OUT_OK && r->outcome != OUT_WRONG)
+        return;
+    j->reads = grow(j->reads, j->n_reads, &rd->cap_reads, sizeof(*j->reads));
+    j->reads[j->n_reads++] = (struct journal_read){.file_id = o.file_id,
+                                                   .listed = o.listed,
+                                                   .version = keep(rd, r->version_after),
+                                                   .why = keep(rd, r->name),
+                                                   .sent_us = o.sent_us,
                                                    .told_us = r->mono_us,
                                                    .wall_us = r->wall_us,
                                                    .key = r->content_key,
@@ -102,9 +167,9 @@ static void on_read(struct reader *rd, const struct ledger_record *r)
 static void on_trouble(struct reader *rd, const struct ledger_record *r)
 {
     struct journal *j = rd->j;
-    j->troubles = grown(j->troubles, j->n_troubles, &rd->cap_troubles, sizeof(*j->troubles));
-    j->troubles[j->n_troubles++] = (struct journal_trouble){.file_id = keep(j, r->file_id),
-                                                            .why = keep(j, r->name),
+    j->troubles = grow(j->troubles, j->n_troubles, &rd->cap_troubles, sizeof(*j->troubles));
+    j->troubles[j->n_troubles++] = (struct journal_trouble){.file_id = keep(rd, r->file_id),
+                                                            .why = keep(rd, r->name),
                                                             .from_us = r->mono_us - (int64_t)r->seq,
                                                             .to_us = r->mono_us,
                                                             .wall_us = r->wall_us,
@@ -118,12 +183,8 @@ static void on_trouble(struct reader *rd, const struct ledger_record *r)
 static void on_note(struct reader *rd, const struct ledger_record *r)
 {
     struct journal *j = rd->j;
-    if (r->op == OP_DOWNLOAD) {
-        on_read(rd, r);
-        return;
-    }
-    j->notes = grown(j->notes, j->n_notes, &rd->cap_notes, sizeof(*j->notes));
-    j->notes[j->n_notes++] = (struct journal_note){.file_id = keep(j, r->file_id),
+    j->notes = grow(j->notes, j->n_notes, &rd->cap_notes, sizeof(*j->notes));
+    j->notes[j->n_notes++] = (struct journal_note){.file_id = keep(rd, r->file_id),
                                                    .at_us = r->mono_us,
                                                    .wall_us = r->wall_us,
                                                    .key = r->revision,
@@ -141,6 +202,8 @@ static bool on_record(void *arg, const struct ledger_record *r)
     struct reader *rd = arg;
     if (r->kind == LEDGER_INTENT)
         on_intent(rd, r);
+    else if (r->kind == LEDGER_OUTCOME && r->op == OP_DOWNLOAD)
+        on_read(rd, r);
     else if (r->kind == LEDGER_OUTCOME)
         on_outcome(rd, r);
     else if (r->kind == LEDGER_NOTE)
@@ -151,12 +214,12 @@ static bool on_record(void *arg, const struct ledger_record *r)
     return true;
 }
 
-/* run.json: "login_accounts", a number a login. */
-static enum err read_accounts(struct journal *j, const char *run_dir, struct errinfo *ei)
+/* ---- run.json ---- */
+
+static enum err read_run(struct journal *j, const char *run_dir, struct errinfo *ei)
 {
     char path[512], chunk[4096];
     struct buf text = BUF_INIT(16 << 20);
-    struct json *run = NULL;
     size_t n;
     snprintf(path, sizeof(path), "%s/run.json", run_dir);
     FILE *f = fopen(path, "rbe");
@@ -165,24 +228,29 @@ static enum err read_accounts(struct journal *j, const char *run_dir, struct err
     enum err e = ERR_OK;
     while (e == ERR_OK && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
         e = buf_append(&text, chunk, n);
+    if (e == ERR_OK && ferror(f))
+        e = err_sys(ei, ERR_IO, "cannot read %s", path);
     fclose(f);
-    if (e == ERR_OK)
-        e = json_parse(buf_cstr(&text), text.len, &run, ei);
-    const struct json *list = e == ERR_OK ? json_get(run, "login_accounts") : NULL;
+    if (e == ERR_OK && json_parse(buf_cstr(&text), text.len, &j->run, ei) != ERR_OK)
+        e = err_set(ei, ERR_PARSE, "%s cannot be read: it is damaged or was never written whole", path);
+    buf_done(&text);
+    return e;
+}
+
+/* "logins" and "login_accounts", a number a login. */
+static void read_logins(struct journal *j)
+{
+    const struct json *list = json_get(j->run, "login_accounts"), *emails = json_get(j->run, "logins");
+    size_t n_emails = 0;
     j->account_of = mem_zalloc((json_count(list) + 1) * sizeof(*j->account_of));
     for (const struct json *v = json_first(list); v; v = json_next(v)) {
         int64_t account = 0;
         if (json_i64(v, &account))
             j->account_of[j->n_logins++] = (uint32_t)account;
     }
-    const struct json *emails = e == ERR_OK ? json_get(run, "logins") : NULL;
     j->emails = arena_alloc(j->mem, (j->n_logins + json_count(emails) + 1) * sizeof(*j->emails));
-    size_t n_emails = 0;
     for (const struct json *v = json_first(emails); v; v = json_next(v))
         j->emails[n_emails++] = json_str(v) ? arena_strdup(j->mem, json_str(v)) : NULL;
-    json_free(&run);
-    buf_done(&text);
-    return e;
 }
 
 enum err journal_read(const char *run_dir, struct journal **out, struct errinfo *ei)
@@ -190,13 +258,31 @@ enum err journal_read(const char *run_dir, struct journal **out, struct errinfo 
     struct journal *j = mem_zalloc(sizeof(*j));
     struct reader rd = {.j = j};
     j->mem = arena_new(1 << 16);
-    enum err e = ledger_read(run_dir, on_record, &rd, &j->torn, ei);
+    enum err e = ledger_read(run_dir, on_record, &rd, &j->end, ei);
+    mem_free(rd.strings);
+    mem_free(rd.open);
     if (e == ERR_OK)
-        e = read_accounts(j, run_dir, ei);
-    if (e != ERR_OK)
+        e = read_run(j, run_dir, ei);
+    if (e == ERR_OK) {
+        read_logins(j);
+        j->finished = json_is_string(json_get(j->run, "ended"));
+        j->foreign = json_bool(json_get(j->run, "foreign"), false);
+        *out = j;
+    } else {
         journal_free(&j);
-    *out = j;
+    }
     return e;
+}
+
+const char *journal_damage(const struct journal *j)
+{
+    if (j->end.tail == LEDGER_DAMAGED)
+        return "the ledger is damaged: records are missing from its middle";
+    if (j->end.tail == LEDGER_TORN)
+        return "the ledger is cut short: it ends within a record";
+    if (j->end.tail == LEDGER_ENDLESS && j->finished)
+        return "the ledger is cut short: the run ended well, but the ledger's end is missing";
+    return NULL;
 }
 
 void journal_free(struct journal **jp)
@@ -210,6 +296,7 @@ void journal_free(struct journal **jp)
     mem_free(j->reads);
     mem_free(j->troubles);
     mem_free(j->account_of);
+    json_free(&j->run);
     MEM_FREE(*jp);
 }
 

@@ -1,15 +1,19 @@
 #ifndef CHECKS_JOURNAL_H
 #define CHECKS_JOURNAL_H
 /* The ledger of a run in memory, read once for all checks that judge by it: one struct an operation, what was intended
- * and what was told put together, and the notes beside them. About 200 bytes an operation. Layer 3. */
+ * and what was told put together, and the notes beside them. About 200 bytes an operation and 60 a note: every string
+ * is kept once, so equal ones of one journal are the same pointer. Layer 3. */
+#include "base/json.h"
 #include "drive/ledger.h"
 
 struct journal_op {
     uint64_t seq;
     /* "" when not told. name: what it is called afterwards. */
-    const char *file_id, *parent_id, *other_id, *version_before, *version_after, *name;
-    int64_t sent_us, told_us; /* the run's clock; told INT64_MAX: no answer */
-    int64_t wall_us;          /* of the request */
+    const char *file_id, *parent_id, *other_id, *version_before, *version_after, *name, *old_name;
+    const char *source_id; /* copy: what was copied; file_id is then the copy, "" when the server did not name it */
+    int64_t sent_us,
+        told_us;     /* the run's clock; told INT64_MAX: no answer that settles it, it may be done even later */
+    int64_t wall_us; /* of the request */
     uint64_t content_key, revision, parent_revision, size;
     uint32_t app, login;
     uint8_t op;           /* enum drive_op */
@@ -40,7 +44,7 @@ struct journal_trouble {
     uint8_t kind, op, how; /* enum ledger_kind, drive_op, ledger_silence */
 };
 struct journal {
-    struct journal_op *ops; /* in the order of their requests */
+    struct journal_op *ops; /* in the order of their requests: what changes something, locks */
     size_t n;
     struct journal_note *notes;
     size_t n_notes;
@@ -52,13 +56,24 @@ struct journal {
     uint32_t *account_of; /* by login; all 0 when the run's folder does not tell */
     size_t n_logins;
     uint32_t n_apps; /* highest number + 1 */
-    bool torn;       /* the file's end is missing */
+    struct ledger_end end;
+    bool finished;    /* the run itself says that it ended and wrote its ledger's end */
+    bool foreign;     /* the tree's files were none of ours: their content does not prove itself */
+    struct json *run; /* run.json */
     struct arena *mem;
 };
 
 enum err journal_read(const char *run_dir, struct journal **out, struct errinfo *ei) WARN_UNUSED;
 void journal_free(struct journal **j);
 uint32_t journal_account(const struct journal *j, uint32_t login);
+/* Nothing that the run did is missing: only then does the end of the records tell what came last. */
+static inline bool journal_whole(const struct journal *j)
+{
+    return j->end.tail == LEDGER_WHOLE;
+}
+/* NULL, or what of the ledger is lost that should be there; a simulator that was killed lost nothing but its last
+ * moments. */
+const char *journal_damage(const struct journal *j);
 /* Acknowledged; or perhaps done: sent, and nobody knows. */
 static inline bool journal_acked(const struct journal_op *o)
 {

@@ -142,7 +142,7 @@ enum err tree_list(struct check_ctx *c, struct tree **out, struct errinfo *ei)
     w.err = sign_in_all(&w);
     if (w.err == ERR_OK)
         walk(&w);
-    if (w.err == ERR_OK && !c->since && c->journal) {
+    if (w.err == ERR_OK && c->offline && c->journal) {
         place_all(&w);
         walk(&w); /* under the ids that the ledger knows */
     }

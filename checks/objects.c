@@ -171,21 +171,6 @@ static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
                             : ": no request was broken off that may have left it");
 }
 
-/* Whether a request that makes or removes objects was broken off, of this command or of the run that is judged. */
-static bool requests_broken(const struct check_ctx *c)
-{
-    static const enum drive_op ops[] = {OP_SAVE,  OP_UPLOAD,    OP_BULK_UPLOAD, OP_BIG_UPLOAD, OP_COPY,
-                                        OP_PURGE, OP_BULK_COPY, OP_BULK_PURGE,  OP_JOB};
-    static const enum outcome broken[] = {OUT_TIMEOUT, OUT_TRANSPORT, OUT_SERVER, OUT_UNKNOWN, OUT_OUTAGE};
-    uint64_t n = 0;
-    for (size_t k = 0; c->since && k < ARRAY_LEN(ops); k++)
-        for (size_t i = 0; i < ARRAY_LEN(broken); i++)
-            n += c->cmd->result->stats.op[ops[k]].by_outcome[broken[i]];
-    for (size_t i = 0; !c->since && c->journal && i < c->journal->n; i++)
-        n += journal_maybe(&c->journal->ops[i]) && !journal_acked(&c->journal->ops[i]);
-    return n > 0;
-}
-
 /* Gives the server's sweeper its time, as long as objects are there that no file names. */
 static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, struct walk *w)
 {
@@ -205,7 +190,7 @@ static void judge_suspects(struct check_ctx *c, struct walk *w)
     for (uint32_t i = 0; i < w->t->n; i++)
         if (!w->t->nodes[i].folder && !w->t->nodes[i].object_seen)
             judge_file(c, w, i);
-    if (w->n_orphans > 0 && requests_broken(c))
+    if (w->n_orphans > 0 && c->calls_broken)
         wait_for_sweeper(c, w);
     uint64_t wrong = w->r->wrong;
     for (size_t k = 0; k < w->n_orphans; k++)
@@ -234,17 +219,15 @@ static void run(struct check_ctx *c, struct check_result *r)
         check_not_run(r, "not offered: the server keeps its files in a store of its own");
         return;
     }
-    if (!c->blob) {
-        check_not_run(r, "%s", err_message(&c->blob_why));
+    if (!check_blob(c, r))
         return;
-    }
     struct walk w = {.t = c->tree, .r = r, .sealed = database_says_sealed(c)};
     struct errinfo ei = {0};
     for (uint32_t i = 0; i < w.t->n; i++)
         w.t->nodes[i].object_seen = false;
     index_paths(&w);
     if (blob_list(c->blob, "", on_object, &w, &ei) != ERR_OK)
-        check_not_run(r, "the bucket could not be listed: %s", err_message(&ei));
+        check_blocked(r, "the bucket could not be listed: %s", err_message(&ei));
     else {
         judge_suspects(c, &w);
         check_summary(r, "%" PRIu64 " files, %" PRIu64 " objects, %" PRIu64 " wrong%s", r->examined,

@@ -3,6 +3,7 @@
 #include "checks/told.h"
 #include "drive/schema.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,6 +36,16 @@ void check_not_run(struct check_result *r, const char *fmt, ...)
     va_end(ap);
 }
 
+void check_blocked(struct check_result *r, const char *fmt, ...)
+{
+    r->status = CHECK_NOT_RUN;
+    r->blocked = true;
+    va_list ap;
+    va_start(ap, fmt);
+    set_summary(r, fmt, ap);
+    va_end(ap);
+}
+
 void check_summary(struct check_result *r, const char *fmt, ...)
 {
     va_list ap;
@@ -45,27 +56,67 @@ void check_summary(struct check_result *r, const char *fmt, ...)
 
 #define NOT_OFFERED "not offered: a server of this kind shows no "
 
+/* What was not even named is not run; what was and cannot be had blocks. */
+static void say_missing(struct check_result *r, bool named, const struct errinfo *why)
+{
+    if (named)
+        check_blocked(r, "%s", err_message(why));
+    else
+        check_not_run(r, "%s", err_message(why));
+}
+
+/* A database that is named beside given logins is another server's. */
+static bool names_database(const struct check_ctx *c)
+{
+    return c->cmd->target->database_url && !target_logins_given(c->cmd->target);
+}
+
 const struct tree *check_rows(struct check_ctx *c, struct check_result *r)
 {
     if (c->tree && !c->tree->listed)
         return c->tree;
-    check_not_run(r, "%s", c->tree ? NOT_OFFERED "database" : err_message(&c->pg_why));
+    if (c->tree)
+        check_not_run(r, NOT_OFFERED "database");
+    else
+        say_missing(r, names_database(c), &c->pg_why);
     return NULL;
 }
 
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r)
 {
     if (!c->tree)
-        check_not_run(r, "%s", err_message(&c->pg_why));
+        say_missing(r, names_database(c) || target_logins_given(c->cmd->target), &c->pg_why);
     return c->tree;
+}
+
+struct pg_pool *check_pg(struct check_ctx *c, struct check_result *r)
+{
+    if (!c->pg)
+        say_missing(r, names_database(c), &c->pg_why);
+    return c->pg;
+}
+
+struct blob *check_blob(struct check_ctx *c, struct check_result *r)
+{
+    if (!c->blob)
+        say_missing(r, target_has_s3(c->cmd->target) && !target_logins_given(c->cmd->target), &c->blob_why);
+    return c->blob;
 }
 
 const struct journal *check_journal(struct check_ctx *c, struct check_result *r)
 {
-    if (!c->run_dir)
+    if (!c->run_dir) {
         check_not_run(r, "no run to judge: give its folder with --run");
-    else if (!c->journal)
-        check_not_run(r, "%s", err_message(&c->journal_why));
+        return NULL;
+    }
+    if (!c->journal) {
+        check_blocked(r, "%s", err_message(&c->journal_why));
+        return NULL;
+    }
+    if (c->journal->end.tail == LEDGER_DAMAGED) { /* what is missing in the middle may explain anything */
+        check_blocked(r, "%s (at byte %" PRIu64 ")", journal_damage(c->journal), c->journal->end.at);
+        return NULL;
+    }
     return c->journal;
 }
 
@@ -160,43 +211,105 @@ static void close_all(struct check_ctx *c)
         work_free(&c->work);
 }
 
+/* The ledger, and what else the run left for the checks in its folder. */
+static void open_journal(struct check_ctx *c, struct check_baseline *kept)
+{
+    const struct json *run;
+    int64_t broken = 1; /* an unfinished run has seen an end as sudden as an outage's */
+    if (!c->offline)
+        c->calls_broken = stats_broken(&c->cmd->result->stats) > 0;
+    if (!c->run_dir || journal_read(c->run_dir, &c->journal, &c->journal_why) != ERR_OK)
+        return;
+    run = c->journal->run;
+    if (c->offline && json_get(run, "baseline")) {
+        check_baseline_read(kept, json_get(run, "baseline"));
+        c->since = kept;
+    }
+    if (c->journal->finished && !json_i64(json_get(run, "broken_calls"), &broken))
+        broken = 0;
+    c->calls_broken |= broken > 0;
+}
+
+struct verdict {
+    unsigned violated, ran, proofs;
+    const char *missed; /* of those asked for by name */
+    char blocked_name[32], blocked_why[200];
+};
+
+static void count(struct verdict *v, const struct check *check, const struct check_result *r, bool asked)
+{
+    v->violated += r->status == CHECK_VIOLATED;
+    v->ran += r->status != CHECK_NOT_RUN;
+    /* that it is at rest, and what it says of itself, proves nothing */
+    v->proofs += r->status != CHECK_NOT_RUN && check != &check_server && check != &check_drain;
+    if (r->status == CHECK_NOT_RUN && asked)
+        v->missed = r->name;
+    if (r->blocked && !v->blocked_name[0]) {
+        snprintf(v->blocked_name, sizeof(v->blocked_name), "%s", r->name);
+        snprintf(v->blocked_why, sizeof(v->blocked_why), "%s", r->summary);
+    }
+}
+
+/* Checks ask the database more than once: that it went away meanwhile must not look like an answer. */
+static MAY_YIELD enum err still_there(struct check_ctx *c, struct errinfo *ei)
+{
+    struct errinfo why;
+    struct pg_result *res = NULL;
+    if (!c->pg)
+        return ERR_OK;
+    enum err e = pg_run(c->pg, "SELECT 1", 0, NULL, &res, &why);
+    pg_result_free(&res);
+    if (e != ERR_OK)
+        e = err_set(ei, ERR_ENV, "the database went away while the checks ran: %s", err_message(&why));
+    return e;
+}
+
+static enum err conclude(const struct check_ctx *c, const struct verdict *v, bool only, struct errinfo *ei)
+{
+    if (v->violated > 0)
+        return err_set(ei, ERR_CHECK, "%u of %u checks found something wrong", v->violated, v->ran);
+    if (*c->cmd->interrupts)
+        return ERR_OK;
+    if (v->blocked_name[0])
+        return err_set(ei, ERR_ENV, "the check '%s' could not run: %s", v->blocked_name, v->blocked_why);
+    if (c->journal && journal_damage(c->journal))
+        return err_set(ei, ERR_ENV, "%s: only what stands before byte %" PRIu64 " was judged",
+                       journal_damage(c->journal), c->journal->end.at);
+    /* After a seed or a run the work itself succeeded: what the server does not offer is said, but is no failure. */
+    if (!c->offline)
+        return ERR_OK;
+    if (v->missed)
+        return err_set(ei, ERR_ENV, "the check '%s' could not run", v->missed);
+    if (!only && v->proofs == 0)
+        return err_set(ei, ERR_ENV, "nothing could be checked: set DATABASE_URL and TMA_LOAD_S3_*, or give --run");
+    return ERR_OK;
+}
+
 enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, const struct check_baseline *since,
                     struct errinfo *ei)
 {
+    struct verdict v = {0};
+    struct check_baseline kept;
     enum err e = only_valid(only, ei);
     if (e != ERR_OK)
         return e;
-    struct check_ctx c = {.cmd = ctx, .run_dir = run_dir, .since = since};
+    struct check_ctx c = {.cmd = ctx, .run_dir = run_dir, .since = since, .offline = !since};
     open_database(&c);
     open_store(&c);
+    open_journal(&c, &kept);
     check_drain_wait(&c);
-    if (run_dir && journal_read(run_dir, &c.journal, &c.journal_why) != ERR_OK)
-        c.journal = NULL;
     read_rows(&c);
-    unsigned violated = 0, ran = 0, proofs = 0;
-    const char *missed = NULL; /* of those asked for by name, or by the folder of a run */
     for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {
         if (!wanted(only, all_checks[i]->name) || *ctx->interrupts > 1)
             continue;
         struct check_result *r = result_check(ctx->result, all_checks[i]->name);
         LOGD("check", "%s", r->name);
         all_checks[i]->run(&c, r);
-        violated += r->status == CHECK_VIOLATED;
-        ran += r->status != CHECK_NOT_RUN;
-        proofs += r->status != CHECK_NOT_RUN && all_checks[i] != &check_server && all_checks[i] != &check_drain;
-        if (r->status == CHECK_NOT_RUN && (only || (run_dir && all_checks[i] == &check_ledger)))
-            missed = r->name;
+        count(&v, all_checks[i], r, only != NULL);
     }
+    e = conclude(&c, &v, only != NULL, ei);
+    if (e == ERR_OK && !*ctx->interrupts)
+        e = still_there(&c, ei);
     close_all(&c);
-    if (violated > 0)
-        return err_set(ei, ERR_CHECK, "%u of %u checks found something wrong", violated, ran);
-    /* After a seed or a run the work itself succeeded: that nothing could be judged is said, but is no failure of it.
-     */
-    if (since || *ctx->interrupts)
-        return ERR_OK;
-    if (missed)
-        return err_set(ei, ERR_ENV, "the check '%s' could not run", missed);
-    if (!only && proofs == 0) /* what the server says of itself proves nothing */
-        return err_set(ei, ERR_ENV, "nothing could be checked: set DATABASE_URL and TMA_LOAD_S3_*, or give --run");
-    return ERR_OK;
+    return e;
 }

@@ -1,6 +1,7 @@
 /* What the server says of itself in /metrics: unexpected 5xx answers that it counted, and event streams that it still
  * holds although every app has left. A server without these figures is "not offered": the run's own 5xx answers are
  * failures of their operations in any case. */
+#include "base/mem.h"
 #include "checks/check.h"
 #include "drive/scrape.h"
 #include "net/coro.h"
@@ -64,12 +65,61 @@ static MAY_YIELD void judge_streams(struct check_ctx *c, struct check_result *r)
                      left, CHECK_STREAMS);
 }
 
+/* One row a member: its key, whether it is known, its value. */
+static const struct {
+    const char *key;
+    size_t known, value;
+} members[] = {
+#define MEMBER(key, known, value)                                                                                      \
+    {                                                                                                                  \
+        key, offsetof(struct check_baseline, known), offsetof(struct check_baseline, value)                            \
+    }
+    MEMBER("deadlocks", known_pg, deadlocks),
+    MEMBER("server_errors", known_server, server_errors),
+    MEMBER("bytes_over_limits", known_overrun, overrun),
+    MEMBER("streams", known_streams, streams),
+#undef MEMBER
+};
+
+char *check_baseline_json(const struct check_baseline *b)
+{
+    struct buf text = BUF_INIT(4096);
+    struct jsonw w;
+    jsonw_init(&w, &text);
+    jsonw_object(&w, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        const char *base = (const char *)b;
+        if (*(const bool *)(base + members[i].known))
+            jsonw_i64(&w, members[i].key, *(const int64_t *)(const void *)(base + members[i].value));
+    }
+    jsonw_end_object(&w);
+    return buf_take(&text, NULL);
+}
+
+void check_baseline_read(struct check_baseline *out, const struct json *j)
+{
+    *out = (struct check_baseline){0};
+    for (size_t i = 0; i < ARRAY_LEN(members); i++) {
+        char *base = (char *)out;
+        int64_t value;
+        if (!json_i64(json_get(j, members[i].key), &value))
+            continue;
+        *(bool *)(base + members[i].known) = true;
+        *(int64_t *)(void *)(base + members[i].value) = value;
+    }
+}
+
 static void run(struct check_ctx *c, struct check_result *r)
 {
     struct errinfo ei = {0};
     int64_t now = 0;
-    if (check_read_metric(c->cmd, ERRORS, &now, &ei) != ERR_OK) {
+    enum err e = check_read_metric(c->cmd, ERRORS, &now, &ei);
+    if (e == ERR_NOTFOUND) {
         check_not_run(r, "%s", err_message(&ei));
+        return;
+    }
+    if (e != ERR_OK) {
+        check_blocked(r, "%s", err_message(&ei));
         return;
     }
     /* a counter below its baseline: the server was started again in between and counts from 0 */

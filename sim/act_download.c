@@ -59,25 +59,18 @@ static void judge_body(const struct reading *rd, const struct picked *t, const c
         call_wrong(r, "%" PRIu64 " bytes came, %" PRId64 " are listed for this version", rd->got, t->size);
 }
 
-static void note_read(struct action *x, const struct picked *t, const struct reading *rd, const char *version,
+static void tell_read(struct action *x, const struct ledger_record *rec, const struct reading *rd, const char *version,
                       const struct api_result *r)
 {
-    struct ledger_record rec = {.op = OP_DOWNLOAD, .outcome = (uint8_t)r->outcome, .status = (uint16_t)r->status};
-    if (!x->app->w->ledger || (r->outcome != OUT_OK && r->outcome != OUT_WRONG))
-        return;
-    rec.seq = (uint64_t)mono_diff(mono_now(), r->sent);
-    action_text(rec.name, sizeof(rec.name), r->outcome == OUT_WRONG ? r->reason : "");
-    action_text(rec.file_id, sizeof(rec.file_id), t->id);
-    action_text(rec.version_before, sizeof(rec.version_before), t->version);
-    action_text(rec.version_after, sizeof(rec.version_after), version);
-    rec.size = rd->got;
-    if (rd->identified) {
-        rec.content_key = rd->check.want.key;
-        rec.revision = rd->check.want.revision;
-        rec.parent_revision = rd->check.want.parent_revision;
+    struct ledger_record told = {0};
+    if (r->outcome == OUT_OK || r->outcome == OUT_WRONG) {
+        action_text(told.version_after, sizeof(told.version_after), version);
+        action_text(told.name, sizeof(told.name), r->outcome == OUT_WRONG ? r->reason : "");
+        if (rd->identified)
+            action_content(&told, &rd->check.want);
     }
-    action_stamp(x, &rec, LEDGER_NOTE);
-    ledger_append(x->app->w->ledger, &rec);
+    told.size = rd->got; /* what came, whatever the header says */
+    action_answer(x, rec, &told, r);
 }
 
 void action_download(struct action *x)
@@ -86,11 +79,13 @@ void action_download(struct action *x)
     struct picked t;
     struct api_result r;
     struct reading rd;
+    struct ledger_record rec = {0};
     char version[DRIVE_ID_MAX + 1];
     if (!action_pick_file(x, x->plan->pick, &t)) {
         action_nothing_to_do(x);
         return;
     }
+    action_intend(x, &rec, OP_DOWNLOAD, &t);
     struct call c = CALL(a, CAUSE_ACTION);
     do {
         memset(&rd, 0, sizeof(rd));
@@ -100,6 +95,6 @@ void action_download(struct action *x)
         api_download(a->api, t.id, 0, 0, on_body, &rd, version, sizeof(version), &r);
     } while (call_again(&c, &r));
     judge_body(&rd, &t, version, &r);
-    note_read(x, &t, &rd, version, &r);
+    tell_read(x, &rec, &rd, version, &r);
     action_finish(x, &c, OP_DOWNLOAD, &r, &t);
 }

@@ -10,15 +10,15 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
 {
     struct app *a = x->app;
     struct call c = CALL(a, CAUSE_ACTION);
-    struct ledger_record rec = {0};
+    struct ledger_record rec = {0}, told = {0};
     if (!(a->w->caps & API_CAP_LOCKS))
         return 0;
     action_intend(x, &rec, OP_LOCK, t);
     do
         api_lock(a->api, t->id, LOCK_TTL_S, NULL, lock, r);
     while (call_again(&c, r));
-    action_text(rec.other_id, sizeof(rec.other_id), r->outcome == OUT_OK ? lock->id : NULL);
-    action_told(x, &rec, r, NULL);
+    action_text(told.other_id, sizeof(told.other_id), r->outcome == OUT_OK ? lock->id : NULL);
+    action_answer(x, &rec, &told, r);
     x->waited_us += c.waited_us;
     if (strcmp(r->code, API_CODE_ABSENT) == 0)
         return 0;

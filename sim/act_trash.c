@@ -54,7 +54,7 @@ void action_trash(struct action *x)
     struct picked *t = arena_alloc(x->mem, TRASH_MAX * sizeof(*t));
     struct ledger_record *recs = arena_alloc(x->mem, (TRASH_MAX + 1) * sizeof(*recs));
     const char *ids[TRASH_MAX + 1];
-    char own[DRIVE_ID_MAX + 1];
+    struct picked own = {.at = VIEW_NONE};
     struct api_job job = {.done = false};
     struct api_result r;
     bool batch = a->w->caps & API_CAP_BATCH;
@@ -63,18 +63,14 @@ void action_trash(struct action *x)
         action_nothing_to_do(x);
         return;
     }
-    bool folder = own_folder_to_trash(a, own), noted = folder && !(a->w->caps & API_CAP_TRASH);
+    bool folder = own_folder_to_trash(a, own.id);
     if (folder && !batch)
         n = n_ids = 0; /* one at a time: this time the folder */
-    for (size_t i = 0; i < n; i++) {
-        ids[i] = t[i].id;
-        action_intend(x, &recs[i], OP_TRASH, &t[i]);
-    }
-    if (folder)
-        ids[n_ids++] = own;
-    if (noted) { /* no trash will show where the folder is */
-        action_text(recs[n].file_id, sizeof(recs[n].file_id), own);
-        action_intend(x, &recs[n], OP_TRASH, NULL);
+    n_ids += folder;
+    for (size_t i = 0, first = a->w->ledger_seq + 1; i < n_ids; i++) {
+        ids[i] = i < n ? t[i].id : own.id;
+        recs[i].revision = first;
+        action_intend(x, &recs[i], OP_TRASH, i < n ? &t[i] : &own);
     }
     struct call c = CALL(a, CAUSE_ACTION);
     do
@@ -82,13 +78,11 @@ void action_trash(struct action *x)
     while (call_again(&c, &r));
     if (r.outcome == OUT_OK && job.id[0])
         action_job(x, &job, &r);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n_ids; i++)
         action_told(x, &recs[i], &r, NULL);
+    for (size_t i = 0; i < n; i++)
         if (r.outcome == OUT_OK && a->view.open[t[i].at].snap)
             view_drop(&a->view, t[i].at, t[i].id);
-    }
-    if (noted)
-        action_told(x, &recs[n], &r, NULL);
     if (r.outcome == OUT_OK)
         a->surplus -= (int32_t)n;
     if (action_is_404(&r))

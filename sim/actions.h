@@ -38,9 +38,14 @@ uint32_t action_pick_busy_folder(const struct action *x, uint64_t pick);
 const char *action_extension(struct action *x, const char *name);
 void action_text(char *dst, size_t n, const char *src); /* src may be NULL */
 
-/* The ledger's records around a call: before it is sent, after its answer. f may be NULL: what the answer showed. */
+/* The ledger's records around a call: before it is sent, after its answer. f may be NULL: what the answer showed. The
+ * second record holds only what the first one does not. */
 void action_intend(struct action *x, struct ledger_record *rec, enum drive_op op, const struct picked *t);
-void action_told(struct action *x, struct ledger_record *rec, const struct api_result *r, const struct drive_file *f);
+void action_told(struct action *x, const struct ledger_record *rec, const struct api_result *r,
+                 const struct drive_file *f);
+/* The same with what was told already in its fields. */
+void action_answer(struct action *x, const struct ledger_record *rec, struct ledger_record *told,
+                   const struct api_result *r);
 void action_stamp(struct action *x, struct ledger_record *rec, enum ledger_kind kind);
 void action_content(struct ledger_record *rec, const struct content *c);
 

@@ -409,11 +409,16 @@ static enum err execute(struct program *p, struct errinfo *ei)
     }
     if (err)
         return err;
-    if (flags & CMD_THEN_CHECK)
+    char *baseline = NULL;
+    if (flags & CMD_THEN_CHECK) {
         check_baseline_take(&p->ctx, &since);
+        p->ctx.baseline = baseline = check_baseline_json(&since);
+    }
     p->started = mono_now();
     err = cmd->run(p->conf, &p->ctx, ei);
     p->ctx.on_interrupt = NULL;
+    p->ctx.baseline = NULL;
+    mem_free(baseline);
     if (!err && flags & CMD_THEN_CHECK)
         err = judge_afterwards(p, &since, ei);
     return err;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define FLUSH_US      US_PER_S
 #define RUN_JSON_MAX  (16u << 20)
@@ -69,23 +70,23 @@ static void write_mix(const struct mix *m, struct jsonw *j)
     jsonw_end_object(j);
 }
 
-static void write_run(const struct worker *w, uint64_t actions, uint64_t fingerprint, struct jsonw *j)
+static void write_plan(const struct rundir *d, struct jsonw *j)
 {
-    char text[40];
-    jsonw_object(j, NULL);
-    jsonw_str(j, "drivesim", drivesim_version);
-    jsonw_str(j, "command", "run");
-    jsonw_str(j, "url", w->ctx->target->url);
-    jsonw_str(j, "written", wall_format(text, sizeof(text), wall_now()));
+    const struct worker *w = d->w;
+    char text[20];
     jsonw_i64(j, "seed", (int64_t)w->conf.seed);
     jsonw_i64(j, "apps", w->conf.apps);
     jsonw_i64(j, "open_folders", w->conf.open_folders);
     jsonw_f64(j, "actions_per_minute", w->conf.per_minute, 6);
     jsonw_f64(j, "seconds", (double)w->conf.window_us / 1e6, 6);
     write_mix(&w->mix, j);
-    jsonw_i64(j, "planned_actions", (int64_t)actions);
-    snprintf(text, sizeof(text), "%016" PRIx64, fingerprint);
+    jsonw_i64(j, "planned_actions", (int64_t)d->actions);
+    snprintf(text, sizeof(text), "%016" PRIx64, d->fingerprint);
     jsonw_str(j, "plan", text);
+}
+
+static void write_logins(const struct worker *w, struct jsonw *j)
+{
     jsonw_i64(j, "accounts", w->n_accounts);
     jsonw_array(j, "logins");
     for (uint32_t i = 0; i < w->n_logins; i++)
@@ -95,29 +96,67 @@ static void write_run(const struct worker *w, uint64_t actions, uint64_t fingerp
     for (uint32_t i = 0; i < w->n_logins; i++)
         jsonw_i64(j, NULL, w->logins[i].account - w->accounts);
     jsonw_end_array(j);
+    jsonw_bool(j, "foreign", w->foreign);
+}
+
+static void write_run(const struct rundir *d, bool ended, struct jsonw *j)
+{
+    const struct cmd_ctx *ctx = d->w->ctx;
+    char now[40];
+    wall_format(now, sizeof(now), wall_now());
+    jsonw_object(j, NULL);
+    jsonw_str(j, "drivesim", drivesim_version);
+    jsonw_str(j, "command", "run");
+    jsonw_str(j, "url", ctx->target->url);
+    jsonw_str(j, "written", now);
+    write_plan(d, j);
+    write_logins(d->w, j);
+    if (ctx->baseline)
+        jsonw_raw(j, "baseline", sv_of(ctx->baseline));
+    if (ended) {
+        jsonw_str(j, "ended", now);
+        jsonw_i64(j, "broken_calls", (int64_t)(stats_broken(d->w->meter.total) + stats_broken(&d->w->meter.interval)));
+    }
     jsonw_end_object(j);
 }
 
-enum err rundir_describe(const struct rundir *d, uint64_t actions, uint64_t fingerprint, struct errinfo *ei)
+/* Beside the old one first: a disk that is full must not cost what is there. */
+static enum err replace_file(const char *file, const struct buf *text, struct errinfo *ei)
+{
+    char temporary[320];
+    snprintf(temporary, sizeof(temporary), "%s.new", file);
+    FILE *f = fopen(temporary, "wbe");
+    if (!f)
+        return err_sys(ei, ERR_IO, "cannot write %s", file);
+    bool ok = fwrite(text->data, 1, text->len, f) == text->len && fputc('\n', f) != EOF && fflush(f) == 0;
+    enum err e = ok ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", file);
+    if (fclose(f) != 0 && e == ERR_OK)
+        e = err_sys(ei, ERR_IO, "cannot write %s", file);
+    if (e == ERR_OK && rename(temporary, file) != 0)
+        e = err_sys(ei, ERR_IO, "cannot write %s", file);
+    if (e != ERR_OK)
+        unlink(temporary);
+    return e;
+}
+
+static enum err describe(const struct rundir *d, bool ended, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(RUN_JSON_MAX);
     struct jsonw j;
     char file[300];
     snprintf(file, sizeof(file), "%s/run.json", d->path);
     jsonw_init(&j, &text);
-    write_run(d->w, actions, fingerprint, &j);
-    enum err e = j.err ? err_set(ei, j.err, "the run's description is too large") : ERR_OK;
-    FILE *f = e == ERR_OK ? fopen(file, "wbe") : NULL;
-    if (e == ERR_OK && !f)
-        e = err_sys(ei, ERR_IO, "cannot write %s", file);
-    if (f) {
-        bool ok = fwrite(text.data, 1, text.len, f) == text.len && fputc('\n', f) != EOF;
-        ok = fclose(f) == 0 && ok;
-        if (!ok)
-            e = err_sys(ei, ERR_IO, "cannot write %s", file);
-    }
+    write_run(d, ended, &j);
+    enum err e = j.err ? err_set(ei, j.err, "the run's description is too large") : replace_file(file, &text, ei);
     buf_done(&text);
     return e;
+}
+
+enum err rundir_describe(struct rundir *d, uint64_t actions, uint64_t fingerprint, struct errinfo *ei)
+{
+    d->actions = actions;
+    d->fingerprint = fingerprint;
+    return describe(d, false, ei);
 }
 
 enum err rundir_close(struct rundir *d, struct errinfo *ei)
@@ -125,5 +164,6 @@ enum err rundir_close(struct rundir *d, struct errinfo *ei)
     if (!d->path[0])
         return ERR_OK;
     loop_timer_stop(&d->flush);
-    return ledger_close(&d->w->ledger, ei);
+    enum err e = ledger_close(&d->w->ledger, ei);
+    return e == ERR_OK ? describe(d, true, ei) : e;
 }

@@ -26,6 +26,8 @@ struct cmd_ctx {
     FILE *out;                /* for people: stdout, line-buffered; stderr when the JSON or CSV goes to stdout */
     bool tty, color;          /* of out */
     volatile int *interrupts; /* how many SIGINT/SIGTERM so far: 1 drains, 2 ends */
+    const char
+        *baseline; /* JSON: what the checks' counters stood at before; a run keeps it in its folder. NULL: none */
     /* Set by the command; called on the loop's stack at the first signal and at the second. At the first: stop making
      * work, finish what runs, let go of locks, return. At the second: bring result up to date; everything that waits
      * for an answer gets ERR_CANCELLED, and a second later the program ends with what result then holds. */

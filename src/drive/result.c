@@ -20,6 +20,9 @@ void result_done(struct result *r)
         for (size_t k = 0; k < r->checks[i].n_detail; k++)
             mem_free(r->checks[i].detail[k]);
         mem_free(r->checks[i].detail);
+        for (size_t k = 0; k < r->checks[i].n_note; k++)
+            mem_free(r->checks[i].note[k]);
+        mem_free(r->checks[i].note);
     }
     for (size_t i = 0; i < r->n_thresholds; i++)
         mem_free(r->thresholds[i].text);
@@ -75,6 +78,18 @@ void result_check_add(struct check_result *c, const char *fmt, ...)
     va_start(ap, fmt);
     result_check_detail(c, fmt, ap);
     va_end(ap);
+}
+
+void result_check_note(struct check_result *c, const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    c->note = mem_realloc_array(c->note, c->n_note + 1, sizeof *c->note);
+    c->note[c->n_note++] = mem_strdup(text);
 }
 
 static bool speaks_of_failures(const struct result *r)

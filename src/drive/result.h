@@ -15,9 +15,12 @@ struct check_result {
     const char *name; /* static */
     enum check_status status;
     uint64_t examined, wrong;
+    bool blocked; /* not run though it should have: what it needs was named and could not be had. Exit status 3 */
     char summary[200];
     char **detail; /* owned, mem_alloc'ed, as are the strings */
     size_t n_detail;
+    char **note; /* lines under the summary that are no complaints; owned likewise */
+    size_t n_note;
 };
 struct app_summary {
     bool known;
@@ -92,6 +95,8 @@ struct check_result *result_check(struct result *r, const char *name); /* valid 
 /* One wrong thing: raises wrong, makes it violated; escaped and cut; the first 50 are kept. */
 void result_check_detail(struct check_result *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 void result_check_add(struct check_result *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A figure in words: "saves: 2,114 acknowledged, 2,114 found". */
+void result_check_note(struct check_result *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A condition of health: "save.p99<200ms", "failed==0", "download.failed<=2", "rss_bytes_per_app<64KiB",
  * "checks.storage.wrong==0", "uploads.mb_per_s>50", "list_hot.p95<50ms". The path is one of the JSON's numbers;

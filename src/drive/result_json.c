@@ -82,6 +82,12 @@ static void write_checks(const struct result *r, struct jsonw *w)
         jsonw_i64(w, "wrong", (int64_t)c->wrong);
         if (c->summary[0])
             jsonw_str(w, "summary", c->summary);
+        if (c->n_note > 0) {
+            jsonw_array(w, "notes");
+            for (size_t k = 0; k < c->n_note; k++)
+                jsonw_str(w, NULL, c->note[k]);
+            jsonw_end_array(w);
+        }
         jsonw_array(w, "detail");
         for (size_t k = 0; k < c->n_detail; k++)
             jsonw_str(w, NULL, c->detail[k]);

@@ -158,6 +158,8 @@ static void print_checks(const struct result *r, const struct painter *p)
             fprintf(p->out, " %s examined, %s wrong", str_thousands(n, sizeof n, c->examined),
                     str_thousands(wrong, sizeof wrong, c->wrong));
         fputc('\n', p->out);
+        for (size_t k = 0; k < c->n_note; k++)
+            fprintf(p->out, "             %s\n", c->note[k]);
         for (size_t k = 0; k < c->n_detail; k++)
             fprintf(p->out, "             %s\n", c->detail[k]);
         if (c->wrong > c->n_detail && c->n_detail)

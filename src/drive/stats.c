@@ -211,6 +211,18 @@ uint64_t stats_calls(const struct stats *s, enum drive_op op)
     return n;
 }
 
+uint64_t stats_broken(const struct stats *s)
+{
+    static const enum drive_op ops[] = {OP_SAVE,  OP_UPLOAD,    OP_BULK_UPLOAD, OP_BIG_UPLOAD, OP_COPY,
+                                        OP_PURGE, OP_BULK_COPY, OP_BULK_PURGE,  OP_JOB};
+    static const enum outcome broken[] = {OUT_TIMEOUT, OUT_TRANSPORT, OUT_SERVER, OUT_UNKNOWN, OUT_OUTAGE};
+    uint64_t n = 0;
+    for (size_t k = 0; k < ARRAY_LEN(ops); k++)
+        for (size_t i = 0; i < ARRAY_LEN(broken); i++)
+            n += s->op[ops[k]].by_outcome[broken[i]];
+    return n;
+}
+
 uint64_t stats_failed_all(const struct stats *s)
 {
     uint64_t n = 0;

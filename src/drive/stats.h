@@ -44,6 +44,8 @@ uint64_t stats_ok(const struct stats *s, enum drive_op op);
 uint64_t stats_failed(const struct stats *s, enum drive_op op);
 uint64_t stats_calls(const struct stats *s, enum drive_op op); /* every outcome */
 uint64_t stats_failed_all(const struct stats *s);
+/* Of requests that make or remove objects: those that were broken off, or answered with a server error. */
+uint64_t stats_broken(const struct stats *s);
 /* One line an operation that occurred: ok, failed, p50, p95, p99, slowest in ms, "-" for none. */
 void stats_print_table(const struct stats *s, FILE *out, bool color);
 /* The most common first; nothing when there are none. */

@@ -158,8 +158,8 @@ static void add_view(const struct world *w, const struct event *e, struct ledger
 
 static void add_event(struct ledger *l, const struct world *w, const struct event *e, uint64_t seq)
 {
-    static const uint8_t kinds[] = {[ASKED] = LEDGER_INTENT,      [READ] = LEDGER_NOTE, [SILENT] = LEDGER_UNANSWERED,
-                                    [STILL] = LEDGER_STOOD_STILL, [VIEW] = LEDGER_NOTE, [STREAM] = LEDGER_NOTE};
+    static const uint8_t kinds[] = {[ASKED] = LEDGER_INTENT,      [READ] = LEDGER_INTENT, [SILENT] = LEDGER_UNANSWERED,
+                                    [STILL] = LEDGER_STOOD_STILL, [VIEW] = LEDGER_NOTE,   [STREAM] = LEDGER_NOTE};
     struct ledger_record rec = {.kind = kinds[e->kind],
                                 .op = e->op,
                                 .app = e->app,
@@ -176,13 +176,11 @@ static void add_event(struct ledger *l, const struct world *w, const struct even
         rec.op = OP_DOWNLOAD;
     if (e->kind == STREAM)
         rec.op = OP_STREAM;
-    if (e->kind == READ)
-        text(rec.version_after, sizeof(rec.version_after), e->after);
     if (e->kind == VIEW) {
         rec.op = OP_LIST;
         add_view(w, e, &rec);
     }
-    if (e->kind == ASKED) {
+    if (e->kind == ASKED || e->kind == READ) {
         rec.seq = seq;
         text(rec.parent_id, sizeof(rec.parent_id), e->parent);
         text(rec.other_id, sizeof(rec.other_id), e->other);

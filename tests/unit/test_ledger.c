@@ -61,6 +61,7 @@ static struct ledger_record record(uint64_t i)
     snprintf(r.file_id, sizeof(r.file_id), "file-%llu", (unsigned long long)i);
     strcpy(r.version_before, "v1");
     memset(r.name, 'n', i % (DRIVE_NAME_MAX + 1));
+    memset(r.old_name, 'o', i % 7 == 0 ? DRIVE_NAME_MAX : 0);
     return r;
 }
 
@@ -86,31 +87,34 @@ static bool compare_next(void *arg, const struct ledger_record *r)
     return true;
 }
 
-/* How many records come back, and whether the rest was torn. */
-static uint64_t read_all(const struct fixture *f, bool *torn)
+/* How many records come back, and how the file ends. */
+static uint64_t read_all(const struct fixture *f, enum ledger_tail *tail)
 {
     uint64_t n = 0;
+    struct ledger_end end;
     struct errinfo ei;
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, torn, &ei), ERR_OK);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_OK);
+    assert_int_equal(end.records, n);
+    *tail = end.tail;
     return n;
 }
 
 static void test_round_trip(void **state)
 {
     const struct fixture *f = *state;
-    bool torn = true;
+    enum ledger_tail tail;
     write_records(f, 5000); /* many buffers */
-    assert_int_equal(read_all(f, &torn), 5000);
-    assert_false(torn);
+    assert_int_equal(read_all(f, &tail), 5000);
+    assert_int_equal(tail, LEDGER_WHOLE);
 }
 
 static void test_empty(void **state)
 {
     const struct fixture *f = *state;
-    bool torn = true;
+    enum ledger_tail tail;
     write_records(f, 0);
-    assert_int_equal(read_all(f, &torn), 0);
-    assert_false(torn);
+    assert_int_equal(read_all(f, &tail), 0);
+    assert_int_equal(tail, LEDGER_WHOLE);
 }
 
 static bool stop_at_three(void *arg, const struct ledger_record *r)
@@ -122,12 +126,12 @@ static bool stop_at_three(void *arg, const struct ledger_record *r)
 static void test_reader_may_stop(void **state)
 {
     const struct fixture *f = *state;
+    struct ledger_end end;
     int n = 0;
-    bool torn = true;
     write_records(f, 10);
-    assert_int_equal(ledger_read(f->dir, stop_at_three, &n, &torn, NULL), ERR_OK);
+    assert_int_equal(ledger_read(f->dir, stop_at_three, &n, &end, NULL), ERR_OK);
     assert_int_equal(n, 3);
-    assert_false(torn);
+    assert_int_equal(end.records, 3);
 }
 
 static void test_second_ledger_refused(void **state)
@@ -141,6 +145,49 @@ static void test_second_ledger_refused(void **state)
     assert_non_null(strstr(ei.msg, "--run-dir"));
 }
 
+/* An event is what there is most of: it must stay small. */
+static void test_events_are_compact(void **state)
+{
+    const struct fixture *f = *state;
+    struct ledger *l = NULL;
+    struct errinfo ei;
+    struct stat st;
+    assert_int_equal(ledger_create(&l, f->dir, &ei), ERR_OK);
+    for (unsigned i = 0; i < 1000; i++) {
+        struct ledger_record r = {.kind = LEDGER_NOTE,
+                                  .op = OP_STREAM,
+                                  .app = i % 150,
+                                  .login = i % 10,
+                                  .mono_us = mono_now().us + 600 * US_PER_S,
+                                  .wall_us = wall_now().us + 600 * US_PER_S,
+                                  .file_id = "abcdefghijkmnopq",
+                                  .revision = UINT64_MAX - i};
+        ledger_append(l, &r);
+    }
+    assert_int_equal(ledger_close(&l, &ei), ERR_OK);
+    assert_int_equal(stat(f->file, &st), 0);
+    assert_in_range(st.st_size, 1000 * 30, 1000 * 56);
+}
+
+/* Killed: what was flushed stands, and that there is no end is told. */
+static void test_never_closed(void **state)
+{
+    const struct fixture *f = *state;
+    struct ledger *l = NULL;
+    struct errinfo ei;
+    enum ledger_tail tail;
+    assert_int_equal(ledger_create(&l, f->dir, &ei), ERR_OK);
+    for (uint64_t i = 0; i < 3; i++) {
+        struct ledger_record r = record(i);
+        ledger_append(l, &r);
+    }
+    assert_int_equal(read_all(f, &tail), 0); /* not yet on its way */
+    assert_int_equal(ledger_flush(l, &ei), ERR_OK);
+    assert_int_equal(read_all(f, &tail), 3);
+    assert_int_equal(tail, LEDGER_ENDLESS);
+    assert_int_equal(ledger_close(&l, &ei), ERR_OK);
+}
+
 /* Cut anywhere: whole records come back, and only a cut between two records is no tear. */
 static void test_torn_tail_at_every_byte(void **state)
 {
@@ -150,33 +197,70 @@ static void test_torn_tail_at_every_byte(void **state)
     assert_int_equal(stat(f->file, &st), 0);
     uint64_t previous = 4;
     unsigned clean = 0;
-    for (off_t cut = st.st_size - 1; cut >= 16; cut--) {
-        bool torn = false;
+    for (off_t cut = st.st_size - 1; cut >= 32; cut--) {
+        enum ledger_tail tail;
         assert_int_equal(truncate(f->file, cut), 0);
-        uint64_t n = read_all(f, &torn);
+        uint64_t n = read_all(f, &tail);
         assert_in_range(n, previous > 0 ? previous - 1 : 0, previous);
-        clean += !torn;
+        assert_true(tail == LEDGER_ENDLESS || tail == LEDGER_TORN);
+        clean += tail == LEDGER_ENDLESS;
         previous = n;
     }
     assert_int_equal(previous, 0);
-    assert_int_equal(clean, 4); /* before each of the four records */
+    assert_int_equal(clean, 5); /* before each of the four records, and before the end */
+}
+
+/* A piece taken out of the middle, whole records or not, and anything behind the end. */
+static void test_damaged(void **state)
+{
+    const struct fixture *f = *state;
+    unsigned char bytes[8192];
+    write_records(f, 6);
+    int fd = open(f->file, O_RDWR);
+    ssize_t size = read(fd, bytes, sizeof(bytes));
+    assert_in_range(size, 100, sizeof(bytes) - 1);
+    enum ledger_tail tail;
+    size_t first = 2 + (size_t)(bytes[32] | bytes[33] << 8) + 4;
+    const struct {
+        size_t from, n;
+    } cuts[] = {{32, first}, {32, 1}, {40, 60}, {32 + first, 5}};
+    for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        size_t rest = (size_t)size - cuts[i].from - cuts[i].n;
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, bytes, cuts[i].from, 0), cuts[i].from);
+        assert_int_equal(pwrite(fd, bytes + cuts[i].from + cuts[i].n, rest, (off_t)cuts[i].from), rest);
+        struct ledger_end end;
+        int n = 100;
+        assert_int_equal(ledger_read(f->dir, stop_at_three, &n, &end, NULL), ERR_OK);
+        n = -100; /* all of them */
+        assert_int_equal(ledger_read(f->dir, stop_at_three, &n, &end, NULL), ERR_OK);
+        assert_int_equal(end.tail, LEDGER_DAMAGED);
+    }
+    assert_int_equal(pwrite(fd, bytes, (size_t)size, 0), size);
+    assert_int_equal(ftruncate(fd, size), 0);
+    assert_int_equal(read_all(f, &tail), 6);
+    assert_int_equal(tail, LEDGER_WHOLE);
+    assert_int_equal(pwrite(fd, "x", 1, size), 1);
+    assert_int_equal(read_all(f, &tail), 6);
+    assert_int_equal(tail, LEDGER_DAMAGED);
+    close(fd);
 }
 
 static void test_not_a_ledger(void **state)
 {
     const struct fixture *f = *state;
     struct errinfo ei;
-    bool torn;
+    struct ledger_end end;
     uint64_t n = 0;
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &torn, &ei), ERR_IO); /* absent */
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_IO); /* absent */
     write_records(f, 1);
     int fd = open(f->file, O_WRONLY);
     assert_int_equal(pwrite(fd, "x", 1, 8), 1); /* another version */
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &torn, &ei), ERR_PARSE);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_PARSE);
     assert_int_equal(pwrite(fd, "x", 1, 0), 1);
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &torn, &ei), ERR_PARSE);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_PARSE);
     assert_int_equal(ftruncate(fd, 3), 0);
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &torn, &ei), ERR_PARSE);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_PARSE);
     close(fd);
     assert_int_equal(n, 0);
 }
@@ -189,14 +273,14 @@ static void test_checksum(void **state)
     struct stat st;
     assert_int_equal(stat(f->file, &st), 0);
     int fd = open(f->file, O_RDWR);
-    for (off_t at = 16; at < st.st_size; at++) {
+    for (off_t at = 32; at < st.st_size; at++) {
         unsigned char c, flipped;
-        bool torn = false;
+        enum ledger_tail tail;
         assert_int_equal(pread(fd, &c, 1, at), 1);
         flipped = c ^ 0x10;
         assert_int_equal(pwrite(fd, &flipped, 1, at), 1);
-        assert_in_range(read_all(f, &torn), 0, 2);
-        assert_true(torn);
+        assert_in_range(read_all(f, &tail), 0, 3);
+        assert_true(tail == LEDGER_TORN || tail == LEDGER_DAMAGED);
         assert_int_equal(pwrite(fd, &c, 1, at), 1);
     }
     close(fd);
@@ -224,11 +308,11 @@ static void test_full_disk(void **state)
     uint64_t told = ledger_records(l);
     assert_int_not_equal(ledger_close(&l, &ei), ERR_OK);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
-    bool torn = false;
-    uint64_t n = read_all(f, &torn);
+    enum ledger_tail tail;
+    uint64_t n = read_all(f, &tail);
     assert_in_range(n, 1, 2999);
     assert_true(n >= told); /* nothing counted as kept is missing */
-    assert_true(torn);
+    assert_int_equal(tail, LEDGER_TORN);
 }
 
 static void test_folder_cannot_be_made(void **state)
@@ -249,7 +333,10 @@ int main(void)
         T(test_empty),
         T(test_reader_may_stop),
         T(test_second_ledger_refused),
+        T(test_events_are_compact),
+        T(test_never_closed),
         T(test_torn_tail_at_every_byte),
+        T(test_damaged),
         T(test_not_a_ledger),
         T(test_checksum),
         T(test_full_disk),
