@@ -31,12 +31,14 @@ is $stack->sql("SELECT count(*) FROM files WHERE starred OR deleted_at IS NOT NU
 
 # ---- % and _ stand for themselves, whatever way the search takes
 my $owner = $stack->sql("SELECT id FROM users WHERE email = 'owner\@load.test'");
-my %hits = map { my $q = $_; $q => scalar split /\n/, $stack->sql("SELECT id FROM drive_search('$owner', '$q', 100000)") } '%', '_', 'e', '.p', 'a_b', '100%', 'the', 'report';
-for my $q (sort keys %hits) {
-    is $hits{$q}, $stack->sql("SELECT count(*) FROM files WHERE deleted_at IS NULL AND position(lower('$q') IN lower(name)) > 0"), "search '$q': each hit and no other";
+# Both counts in one statement: a copy that an app of the background asked for may come about in between.
+for my $q ('%', '_', 'e', '.p', 'a_b', '100%', 'the', 'report') {
+    my ($found, $there) = split /\|/, $stack->sql("SELECT (SELECT count(*) FROM drive_search('$owner', '$q', 100000)), (SELECT count(*) FROM files WHERE deleted_at IS NULL AND position(lower('$q') IN lower(name)) > 0)");
+    is $found, $there, "search '$q': each hit and no other";
 }
-my $page = $stack->sql("SELECT string_agg(name, '/' ORDER BY name, id) FROM drive_search('$owner', 'e', 7)");
-is $page, $stack->sql("SELECT string_agg(name, '/' ORDER BY name, id) FROM (SELECT name, id FROM files WHERE deleted_at IS NULL AND position('e' IN lower(name)) > 0 ORDER BY name, id LIMIT 7) f"), 'the first ones by name';
+my ($page, $first) = split /\|/, $stack->sql("SELECT (SELECT string_agg(name, '/' ORDER BY name, id) FROM drive_search('$owner', 'e', 7)),"
+    . " (SELECT string_agg(name, '/' ORDER BY name, id) FROM (SELECT name, id FROM files WHERE deleted_at IS NULL AND position('e' IN lower(name)) > 0 ORDER BY name, id LIMIT 7) f)");
+is $page, $first, 'the first ones by name';
 
 # ---- a wrong answer: totals that are off, an item that a listing hides
 my ($hot) = split /\n/, $stack->sql("SELECT parent_id FROM files WHERE type = 'file' AND deleted_at IS NULL AND parent_id IS NOT NULL GROUP BY 1 ORDER BY count(*) DESC, 1 LIMIT 1");
