@@ -81,11 +81,16 @@ void action_save(struct action *x)
         action_nothing_to_do(x);
         return;
     }
+    if (!t.version[0] && (a->w->caps & API_CAP_VERSIONS)) { /* what another app saved meanwhile would be lost */
+        stats_reason_add(&a->w->meter.interval, OP_SAVE, "no version is listed for the file: not saved blindly");
+        action_nothing_to_do(x);
+        return;
+    }
     int locked = take_lock(x, &t, &lock, &lock_r);
     if (locked < 0)
         return;
     struct content content = next_revision(x, &t);
-    const char *version = t.version[0] && (a->w->caps & API_CAP_VERSIONS) ? t.version : NULL;
+    const char *version = t.version[0] ? t.version : NULL;
     action_content(&rec, &content);
     action_text(rec.other_id, sizeof(rec.other_id), lock.id);
     action_intend(x, &rec, OP_SAVE, &t);

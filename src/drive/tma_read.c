@@ -48,12 +48,13 @@ static void note_caps(struct api *a, const struct drive_listing *page, bool has_
 {
     if (page->n > DRIVE_LIST_LIMIT_MAX && !has_next)
         a->caps &= ~(unsigned)API_CAP_PAGING;
+    size_t files = 0, versions = 0;
     for (size_t i = 0; i < page->n; i++) {
-        if (!page->items[i].folder && !page->items[i].version) {
-            a->caps &= ~(unsigned)API_CAP_VERSIONS;
-            return;
-        }
+        files += !page->items[i].folder;
+        versions += !page->items[i].folder && page->items[i].version;
     }
+    if (files > 0 && versions == 0) /* one that lacks it among others is that file's business */
+        a->caps &= ~(unsigned)API_CAP_VERSIONS;
 }
 
 static MAY_YIELD enum err one_page(struct api *a, const struct tma_call *c, struct pages *p, struct api_result *r)

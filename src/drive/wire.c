@@ -103,9 +103,13 @@ bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CO
     else if (!message)
         message = error;
     bool readable = message || code[0];
-    if (message && detail) {
+    const char *holder = json_str(json_get(json_get(j, "lockedBy"), "name")),
+               *until = json_str(json_get(j, "expiresAt"));
+    if (message && (detail || holder)) {
         struct buf both = BUF_INIT(64 * 1024);
-        if (buf_appendf(&both, "%s: %s", message, detail) == ERR_OK)
+        enum err e = detail ? buf_appendf(&both, "%s: %s", message, detail)
+                            : buf_appendf(&both, "%s: %s, until %s", message, holder, until ? until : "it lapses");
+        if (e == ERR_OK)
             show(reason, reason_n, buf_cstr(&both));
         buf_done(&both);
     }

@@ -21,7 +21,8 @@ bool wire_file(const struct json *j, struct arena *mem, struct drive_file *out);
 /* An array of file objects; false when it is none or one item cannot be read. */
 bool wire_listing(const struct json *j, struct arena *mem, struct drive_listing *out);
 /* An error body's sentence, escaped and cut, and its code: {"message", "error"?} or a limiter's {"error": sentence}. A
- * validation error's first detail follows the sentence. False when the body is no such JSON (an HTML page): both "". */
+ * validation error's first detail follows the sentence, as do a lock's holder and end. False when the body is no such
+ * JSON (an HTML page): both "". */
 bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CODE_MAX]);
 /* Retry-After: seconds or an HTTP date. -1 when it is neither. */
 int64_t wire_retry_after_us(struct sv value, struct wall now);

@@ -36,6 +36,19 @@ use Runs;
     cmp_ok $h->{json}{causes}{relist}, '>', 0, 'after which the folder is listed again';
 }
 
+# ---- a file without a version among others that have one (K11): nothing is saved over it blindly
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 2, files => 10, unversioned => qr/[02468]\b/);
+    my $h = run_sim($d, qw(4 2 240 4), mix("save 1\n"));
+    is $h->{status}, 0, 'K11: a file whose version is not listed' or diag $h->{out};
+    cmp_ok ops($h, 'save')->{ok}, '>', 0, 'others are saved';
+    like $h->{out}, qr/ save: no version is listed for the file: not saved blindly/, 'that it is not saved is said';
+    cmp_ok $h->{json}{actions}{nothing_to_act_on}, '>', 0, 'and counted';
+    my %name = map { $_->{id} => $_->{name} } @{ $d->nodes };
+    my @saved = map { $_->{path} =~ m{/files/(\w+)/replace} ? $name{$1} : () } @{ $d->log };
+    is_deeply [grep { /[02468]\b/ } @saved], [], 'none of them was written to';
+}
+
 # ---- "not found" is believed only when the listing agrees
 {
     my $d = FakeDrive->new(sub_users => 1, folders => 2, files => 30);

@@ -173,7 +173,8 @@ sub object {
     my $o = { id => $n->{id}, name => $n->{name}, type => $n->{type}, parentId => $n->{parent}, starred => JSON::PP::false,
               shared => JSON::PP::false, modified => stamp($n->{modified}), mimeType => undef,
               size => $n->{type} eq 'file' ? length $n->{body} : undef };
-    $o->{version} = "v$n->{version}" if $self->{c}{caps}{versions} && $n->{type} eq 'file';
+    my $unversioned = $self->{c}{unversioned}; # files of these names are listed without one
+    $o->{version} = "v$n->{version}" if $self->{c}{caps}{versions} && $n->{type} eq 'file' && !($unversioned && $n->{name} =~ $unversioned);
     return $o;
 }
 

@@ -1,5 +1,5 @@
 # A run that is asked to end, or whose reader leaves: nothing is lost, no lock stays, and it ends when told twice
-# (cases X03, X04, X05).
+# (cases K05, X03, X04, X05).
 use strict;
 use warnings;
 use Test::More;

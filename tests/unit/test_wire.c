@@ -59,6 +59,9 @@ static void errors(void **state)
     } rows[] = {
         {"{\"message\":\"No token provided\"}", "No token provided", "", true},
         {"{\"message\":\"Held\",\"error\":\"LOCKED\"}", "Held", "LOCKED", true},
+        {"{\"message\":\"Held\",\"error\":\"LOCKED\",\"lockedBy\":{\"name\":\"Bo\"},\"expiresAt\":\"2026-11-30T12:00:"
+         "00Z\"}",
+         "Held: Bo, until 2026-11-30T12:00:00Z", "LOCKED", true},
         {"{\"error\":\"Too many requests, please wait.\"}", "Too many requests, please wait.", "", true},
         {"{\"error\":\"GONE\"}", "GONE", "GONE", true},
         {"{\"message\":\"Validation failed\",\"details\":[{\"undefined\":\"too short\"}]}",

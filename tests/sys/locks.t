@@ -1,0 +1,115 @@
+# Edit locks whose holder dies or is slow, and the ways in which office programs save: shared cases K05, K07, K10, K11.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Drive;
+use DriveClient;
+use Sim;
+
+my $stack = Sim::Stack->new;
+my $r = $stack->sim([qw(seed 2 0.003)]);
+is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
+my ($url, $owner) = ($stack->env->{TMA_URL}, 'owner@load.test');
+sub session { return Drive->enter($url, 'login', { email => $owner, password => 'load-test-password' }) }
+my ($d, $other) = (session(), session());
+sub held { return $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()') }
+sub lapse { return $stack->sql(q{UPDATE locks SET expires_at = now() - interval '1 second'}) }
+sub exact { my ($what) = @_; my $c = $stack->sim([qw(check --only), 'aggregates,storage,structure,objects']); return is $c->{status}, 0, "$what: exact" || diag $c->{out} }
+
+subtest 'a killed tool leaves a lock, which is named and lapses' => sub {    # K05
+    spew("$stack->{dir}/mix", "save 1\n");
+    my $h = $stack->start([qw(run 3 5 600 60 --mix mix --run-dir killed)]);
+    ok sim_read($h, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'apps are at work';
+    is $stack->stack(qw(pause store))->{status}, 0, 'the store stands still';
+    sim_read($h, 1.5, sub { 0 });    # what they recorded is written each second
+    ok wait_until(20, sub { held() >= 1 }), 'apps hold locks';
+    kill KILL => $h->{pid};
+    sim_finish($h, 10);
+    is $stack->stack(qw(resume store))->{status}, 0, 'the store goes on';
+    cmp_ok held(), '>=', 1, 'killed, its locks stay';
+    my $c = $stack->sim([qw(check --run killed --only locks)]);
+    like $c->{out}, qr/locks .*still held: file \w+ by [^,]+, an app of the run, until \d\d:\d\d:\d\dZ/, 'the check names file, holder and end' or diag $c->{err};
+    my ($file, $version) = split /\|/, $stack->sql('SELECT f.id, f.version FROM locks l JOIN files f ON f.id = l.file_id WHERE l.expires_at > now() LIMIT 1');
+    my $no = $d->replace($file, 'mine');
+    is $no->{status}, 423, 'a save is refused';
+    ok $no->{json}{lockedBy}{name} && $no->{json}{expiresAt}, 'with holder and end';
+    $r = $stack->sim([qw(run 3 5 120 3 --mix mix -q --json again.json)]);
+    is $r->{status}, 0, 'the next run meets them as conflicts at most' or diag $r->{out};
+    lapse();
+    is $d->replace($file, 'mine', 'If-Match' => qq("$version"))->{status}, 200, 'lapsed, the save succeeds' if $stack->sql("SELECT version FROM files WHERE id = '$file'") eq $version;
+    $r = $stack->sim([qw(run 3 5 240 3 --mix mix -q --json again.json)]);
+    is $r->{status}, 0, 'and so do those of a run' or diag $r->{out};
+    cmp_ok json_file("$stack->{dir}/again.json")->{operations}{save}{ok}, '>', 0, 'there were some';
+    is held(), 0, 'it leaves no lock';
+    exact('after the kill');
+};
+
+# A replacement that has sent half of its body; returns what sends the rest and takes the answer.
+sub slow_save {
+    my ($id, $content, @headers) = @_;
+    my $c = DriveClient->new(url => $url, email => $owner);
+    $c->{token} = $d->{token};    # the holder's session
+    my ($type, $before, $behind) = DriveClient::framing(name => 'x', content => $content);
+    my $body = $before . $content . $behind;
+    my $sock = $c->connect;
+    DriveClient::put($sock, $c->head('POST', "/api/files/$id/replace", $type, 'Content-Length: ' . length $body, @headers));
+    my $half = length($body) / 2;
+    DriveClient::put($sock, substr $body, 0, $half);
+    return sub { DriveClient::put($sock, substr $body, $half); return DriveClient::answer($sock) };
+}
+
+subtest 'a lock that lapses during an upload' => sub {    # K07: then the version alone decides
+    my $f = $d->upload(undef, 'slow.bin', 'a' x 1000)->{json};
+    my $lock = $d->post("/api/files/$f->{id}/lock", { ttlSeconds => 30 })->{json}{lockId};
+    my @as = (qq(If-Match: "$f->{version}"), "X-Lock-Id: $lock");
+    my $rest = slow_save($f->{id}, 'b' x 300_000, @as);
+    lapse();
+    is $rest->()->{status}, 200, 'its own stale lock does not refuse it';
+    is $d->get("/api/files/$f->{id}/download")->{text}, 'b' x 300_000, 'all of it is there';
+    is $d->get("/api/files/$f->{id}/info")->{json}{version}, $f->{version} + 1, 'saved once';
+    my $now = $f->{version} + 1;
+    $lock = $d->post("/api/files/$f->{id}/lock")->{json}{lockId};
+    @as = (qq(If-Match: "$now"), "X-Lock-Id: $lock");
+    $rest = slow_save($f->{id}, 'c' x 300_000, @as);
+    lapse();
+    is $other->replace($f->{id}, 'theirs', 'If-Match' => qq("$now"))->{status}, 200, 'another saves once the lock has lapsed';
+    is $rest->()->{status}, 412, 'the slow one is told: no double save';
+    is $d->get("/api/files/$f->{id}/download")->{text}, 'theirs', 'what was saved stays';
+    exact('slow uploads');
+};
+
+# K10. The rule: the name is free as soon as its holder is in the trash or renamed; what takes it keeps its own id and
+# begins its own versions, and the old file's history stays with the old file.
+subtest 'saving by a temporary file' => sub {
+    my $f = $d->folder('office');
+    my $x = $d->upload($f, 'X.docx', 'old')->{json};
+    my $trashed = sub { return scalar grep { $_->{name} =~ /^X/ } @{ $d->get('/api/files/trash')->{json} } };
+    my $names = sub { return [sort map { $_->{name} } $d->list($f)] };
+
+    my $tmp = $d->upload($f, '~wrd1.tmp', 'new')->{json};
+    is $d->post('/api/files/rename', { id => $tmp->{id}, name => 'X.docx' })->{status}, 409, 'the name is taken';
+    is $d->post('/api/files/delete', { ids => [$x->{id}] })->{status}, 200, 'the old one goes to the trash';
+    is $d->post('/api/files/rename', { id => $tmp->{id}, name => 'X.docx' })->{json}{id}, $tmp->{id}, 'the new one takes the name';
+    is_deeply $names->(), ['X.docx'], 'one file';
+    is $trashed->(), 1, 'one in the trash';
+    is $d->get("/api/files/$tmp->{id}/download")->{text}, 'new', 'the new content';
+
+    my $next = $d->upload($f, '~wrd2.tmp', 'newer')->{json};
+    is $d->post('/api/files/rename', { id => $tmp->{id}, name => 'X.bak' })->{status}, 200, 'or aside';
+    is $d->post('/api/files/rename', { id => $next->{id}, name => 'X.docx' })->{status}, 200, 'then renamed';
+    is $d->post('/api/files/delete', { ids => [$tmp->{id}] })->{status}, 200, 'the one aside goes';
+    is_deeply $names->(), ['X.docx'], 'one file again';
+    is $d->get("/api/files/$next->{id}/download")->{text}, 'newer', 'the newer content';
+    is $d->get("/api/files/$f/info")->{json}{folderInfo}{fileCount}, 3, 'totals count what is in the trash';
+    exact('office programs');
+};
+
+subtest 'two save what both have seen' => sub {    # K11
+    my $f = $d->upload(undef, 'both.txt', 'seen by both')->{json};
+    my @answers = map { $_->replace($f->{id}, 'mine', 'If-Match' => qq("$f->{version}")) } $d, $other;
+    is_deeply [map { $_->{status} } @answers], [200, 412], 'one success and one conflict';
+    is $answers[1]{json}{currentVersion}, $answers[0]{json}{version}, 'which tells the version that is there';
+};
+
+done_testing;
