@@ -200,14 +200,16 @@ static const char *silent_text(const struct judge *k, char *dst, size_t n)
 static void sum_up(struct judge *k)
 {
     const struct event_summary *s = &k->sum;
-    char text[60] = "", silent[100];
+    char text[60] = "", p99[60] = "", silent[100];
     if (s->resynced)
         snprintf(text, sizeof(text), ", %" PRIu64 " covered by a resync", s->resynced);
+    if (hist_count(k->lag) > 0)
+        str_format(p99, sizeof(p99), "; p99 %.0f ms after the answer", (double)hist_percentile(k->lag, 99) / 1e3);
     check_summary(k->r,
                   "%" PRIu64 " expected on %" PRIu64 " streams, %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64
-                  " duplicate, %" PRIu64 " out of order, %" PRIu64 " late%s; p99 %.0f ms after the answer%s",
-                  s->expected, k->streams, s->seen, s->lost, s->duplicate, s->out_of_order, s->late, text,
-                  (double)hist_percentile(k->lag, 99) / 1e3, silent_text(k, silent, sizeof(silent)));
+                  " duplicate, %" PRIu64 " out of order, %" PRIu64 " late%s%s%s",
+                  s->expected, k->streams, s->seen, s->lost, s->duplicate, s->out_of_order, s->late, text, p99,
+                  silent_text(k, silent, sizeof(silent)));
 }
 
 static void run(struct check_ctx *c, struct check_result *r)
