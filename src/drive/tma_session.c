@@ -244,15 +244,33 @@ static MAY_YIELD enum err probe_paging(struct api *a, struct api_result *r)
 
 #define NOWHERE "zzzzzzzzzzzzzzzz" /* the id of nothing */
 
+struct probe_row {
+    const char *method, *path;
+    enum api_cap cap;
+    bool bare;
+};
+
+static MAY_YIELD enum err probe_row(struct api *a, const struct probe_row *row, struct api_result *r)
+{
+    struct buf p, body;
+    struct jsonw w;
+    bool post = strcmp(row->method, "POST") == 0;
+    tma_path(&p, row->path, NULL, NULL);
+    body_begin(&body, &w);
+    body_end(&w);
+    const struct tma_call c = {
+        .method = row->method, .path = &p, .json = post ? &body : NULL, .cap = row->cap, .bare = row->bare};
+    enum err err = call_plain(a, &c, r);
+    buf_done(&body);
+    return err;
+}
+
 /* One cheap call that makes nothing for each capability that has one. Those about a thing name one that is not there: a
- * server that has the call says so in a sentence, one that has not knows no such path. */
+ * server that has the call says so in a sentence, one that has not knows no such path. Each may be asked once more, as
+ * a kept connection may break under any of them. */
 enum err tma_probe(struct api *a, struct api_result *r)
 {
-    static const struct {
-        const char *method, *path;
-        enum api_cap cap;
-        bool bare;
-    } rows[] = {
+    static const struct probe_row rows[] = {
         {"GET", "/api/files/changes", API_CAP_FEED, true},
         {"GET", "/api/files/recent?limit=1", API_CAP_RECENT, true},
         {"GET", "/api/files/trash?limit=1", API_CAP_TRASH, true},
@@ -263,19 +281,9 @@ enum err tma_probe(struct api *a, struct api_result *r)
         {"GET", "/api/files/jobs/00000000-0000-4000-8000-000000000000", API_CAP_JOBS, false},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct buf p, body;
-        struct jsonw w;
-        bool post = strcmp(rows[i].method, "POST") == 0;
-        tma_path(&p, rows[i].path, NULL, NULL);
-        body_begin(&body, &w);
-        body_end(&w);
-        const struct tma_call c = {.method = rows[i].method,
-                                   .path = &p,
-                                   .json = post ? &body : NULL,
-                                   .cap = rows[i].cap,
-                                   .bare = rows[i].bare};
-        enum err err = call_plain(a, &c, r);
-        buf_done(&body);
+        enum err err = probe_row(a, &rows[i], r);
+        if (err && r->outcome == OUT_TRANSPORT)
+            err = probe_row(a, &rows[i], r);
         if (err)
             return err;
     }
