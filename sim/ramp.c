@@ -32,13 +32,13 @@ static void say(const struct ramp *r, const char *fmt, ...)
 
 /* ---- quiet ---- */
 
-/* How long a small question takes; -1: this server has none, or it failed. */
+/* How long a small question takes, whose answer no step makes longer; -1: this server has none, or it failed. */
 static MAY_YIELD int64_t probe(struct ramp *r)
 {
     struct arena *mem = arena_new(4096);
     struct drive_listing l;
     struct api_result res;
-    api_list(r->w->logins[0].api, r->folder[0] ? r->folder : NULL, mem, &l, &res);
+    api_list(r->w->logins[0].api, NULL, mem, &l, &res);
     arena_free(&mem);
     return res.outcome == OUT_OK ? mono_diff(res.done, res.sent) : -1;
 }
@@ -67,18 +67,38 @@ static MAY_YIELD void drain(struct ramp *r, struct ramp_step *s)
 
 /* ---- one step ---- */
 
-/* Sleeps until `at` in ticks, so that an end that comes early is seen. */
-static MAY_YIELD void stay(struct ramp *r, const struct group *sessions, struct mono at)
+static bool at_work(const struct ramp *r, const struct group *sessions)
 {
-    while (sessions->running > 0 && mono_before(mono_now(), at) && !worker_draining(r->w)) {
-        int64_t left = mono_diff(at, mono_now());
+    return sessions->running > 0 && !worker_draining(r->w);
+}
+
+/* In ticks, so that an end that comes early is seen. */
+static MAY_YIELD void stay(struct ramp *r, const struct group *sessions, int64_t us)
+{
+    struct mono until = mono_add(mono_now(), us);
+    while (at_work(r, sessions) && mono_before(mono_now(), until)) {
+        int64_t left = mono_diff(until, mono_now());
         worker_sleep(r->w, left < TICK_US ? left : TICK_US, PHASE_DRAIN);
     }
 }
 
+/* The hold begins when every session is in or was turned away, which a slow server takes its time for. */
+static MAY_YIELD void hold(struct ramp *r, struct ramp_step *s, const struct group *sessions)
+{
+    while (at_work(r, sessions) && s->entered < s->asked)
+        worker_sleep(r->w, TICK_US, PHASE_DRAIN);
+    stay(r, sessions, r->conf->settle_us);
+    s->measure_from = mono_now();
+    s->sent_before = s->sent;
+    stay(r, sessions, r->conf->hold_us - r->conf->settle_us);
+    s->measured_us = mono_diff(mono_now(), s->measure_from);
+    s->sent_after = s->sent;
+    s->over = true;
+}
+
 static MAY_YIELD void end_sessions(struct ramp *r, struct group *sessions, struct session *all, unsigned n)
 {
-    while (sessions->running > 0 && !worker_draining(r->w))
+    while (at_work(r, sessions))
         worker_sleep(r->w, TICK_US, PHASE_DRAIN);
     for (unsigned i = 0; i < n && sessions->running > 0; i++)
         session_cancel(&all[i]);
@@ -90,30 +110,19 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
     struct session *all = mem_zalloc(s->asked * sizeof(*all));
     struct group sessions = {0};
     s->began = mono_now();
-    struct mono arrived = mono_add(s->began, ramp_due_us(r->conf->arrive_per_s, s->asked - 1));
-    s->hold_end = mono_add(arrived, r->conf->hold_us);
-    s->measure_from = s->once ? s->began : mono_add(arrived, r->conf->settle_us);
+    s->measure_from = s->once ? s->began : MONO_NEVER;
     for (unsigned i = 0; i < s->asked; i++) {
         all[i] = (struct session){.r = r, .s = s, .index = i, .worst = OUT_OK};
         group_spawn(r->w->loop, &sessions, session_run, &all[i]);
     }
-    stay(r, &sessions, s->measure_from);
-    s->sent_before = s->once ? 0 : s->sent;
-    s->measure_from = mono_now();
-    if (s->once)
-        s->measure_from = s->began;
-    else
-        stay(r, &sessions, s->hold_end);
     if (!s->once)
-        s->measured_us = mono_diff(mono_now(), s->measure_from);
-    uint64_t sent = s->sent;
-    s->over = !s->once;
+        hold(r, s, &sessions);
     end_sessions(r, &sessions, all, s->asked);
     s->took_us = mono_diff(mono_now(), s->began);
-    if (s->once)
+    if (s->once) {
         s->measured_us = s->took_us;
-    else
-        s->sent = sent;
+        s->sent_after = s->sent;
+    }
     mem_free(all);
 }
 
@@ -128,7 +137,7 @@ static void sum_up(struct ramp *r, struct ramp_step *s)
     bool uploads = r->conf->work.kind == RAMP_UPLOAD;
     s->measured = (struct ramp_measure){.sessions = s->asked, .bytes_per_s = -1, .upload_p95_s = -1};
     if (uploads && s->measured_us > 0) {
-        s->measured.bytes_per_s = (double)(s->sent - s->sent_before) * 1e6 / (double)s->measured_us;
+        s->measured.bytes_per_s = (double)(s->sent_after - s->sent_before) * 1e6 / (double)s->measured_us;
         s->measured.upload_p95_s = seconds_of(s->stats.op[OP_UPLOAD].from_send, 95);
     }
     s->expected =

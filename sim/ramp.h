@@ -23,12 +23,13 @@ struct ramp_conf {
 /* One step and what came of it. asked = ok + refused + timed_out + failed + unfinished, when it has ended. */
 struct ramp_step {
     unsigned number, asked; /* number: from 1 */
+    unsigned entered;       /* in, or turned away */
     unsigned up, peak;      /* signed in and not yet gone; the most at once */
     unsigned ok, refused, timed_out, failed, unfinished;
-    struct stats stats; /* sign-ins of the whole step, everything else of the measured part */
-    struct mono began, measure_from, hold_end;
-    bool once, over;            /* over: no new work */
-    uint64_t sent, sent_before; /* bytes of uploads; before: when the measured part began */
+    struct stats stats;                     /* sign-ins of the whole step, everything else of the measured part */
+    struct mono began, measure_from;        /* MONO_NEVER: not yet */
+    bool once, over;                        /* over: no new work */
+    uint64_t sent, sent_before, sent_after; /* bytes of uploads: so far, when the measured part began, when it ended */
     int64_t measured_us, took_us, drained_us;
     struct ramp_measure measured, expected;
 };

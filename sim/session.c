@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define PAUSE_US US_PER_S /* after an upload that failed */
+#define TICK_US  (100 * US_PER_MS)
 
 /* ---- what is noted ---- */
 
@@ -134,8 +135,8 @@ static MAY_YIELD void work(struct session *x)
 {
     struct worker *w = x->r->w;
     if (x->r->conf->work.kind == RAMP_SIGN_IN) {
-        if (!x->s->once)
-            worker_sleep(w, mono_diff(x->s->hold_end, mono_now()), PHASE_DRAIN);
+        while (!x->s->once && goes_on(x))
+            worker_sleep(w, TICK_US, PHASE_DRAIN);
         return;
     }
     if (worker_draining(w))
@@ -153,9 +154,11 @@ void session_run(void *arg)
     int64_t wait = mono_diff(due, mono_now());
     if (wait > 0)
         worker_sleep(x->r->w, wait, PHASE_DRAIN);
-    if (worker_draining(x->r->w)) {
+    bool in = !worker_draining(x->r->w) && sign_in(x, due);
+    s->entered++;
+    if (!in && x->worst == OUT_OK)
         x->worst = OUT_UNFINISHED;
-    } else if (sign_in(x, due)) {
+    if (in) {
         s->up++;
         if (s->up > s->peak)
             s->peak = s->up;

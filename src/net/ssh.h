@@ -22,7 +22,7 @@ struct ssh_login {
     const char *host, *user;
     int port;
     const char *password;              /* NULL: none */
-    const char *key_file, *passphrase; /* NULL: none. A passphrase costs a tenth of a second of CPU a sign-in */
+    const char *key_file, *passphrase; /* NULL: none. A passphrase costs a quarter of a second of CPU a sign-in */
 };
 /* Where a sign-in is, or how far it came. */
 enum ssh_stage { SSH_CONNECT, SSH_BANNER, SSH_KEX, SSH_HOST_KEY, SSH_AUTH, SSH_CHANNEL, SSH_UP };

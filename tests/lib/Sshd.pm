@@ -109,6 +109,10 @@ sub env {
     return { TMA_URL => $self->url, TMA_LOAD_SSH_KEY => "$self->{dir}/id", TMA_LOAD_KNOWN_HOSTS => "$self->{dir}/known_hosts", HOME => "$self->{dir}/home" };
 }
 
+# New connections are taken by the kernel alone; those that there are go on.
+sub pause { kill 'STOP', $_[0]{pid}; return }
+sub resume { kill 'CONT', $_[0]{pid}; return }
+
 sub stop {
     my ($self) = @_;
     my $pid = delete $self->{pid} or return;

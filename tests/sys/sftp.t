@@ -71,6 +71,16 @@ is $r->{status}, 0, 'S06: one after another none is lost' or diag $r->{out}, $r-
 is report()->{steps}[0]{ok}, 25, 'all got in';
 
 
+# A server that takes the connection and says nothing is a timeout.
+my $h = sim_start([qw(ramp 3 --session sign-in --arrive 1/s --hold 0 --timeout 2s --run-dir stopped --json r.json)], dir => $dir, env => $sshd->env);
+ok wait_until(60, sub { -e "$dir/stopped/sessions.csv" && slurp("$dir/stopped/sessions.csv") =~ /^1,1,/m }), 'a first session';
+$sshd->pause;
+sim_finish($h, 60);
+$sshd->resume;
+$step = report()->{steps}[0];
+is_deeply [@$step{qw(ok refused timed_out failed)}], [1, 0, 2, 0], 'S06: silence counts as timed out, not as refused' or diag $h->{out}, $h->{err};
+like $h->{out}, qr/timed out, waiting for the banner/, 'and says where';
+
 # ---- a ramp of uploads
 $r = on($sshd, ['ramp', '1,3', qw(--session upload:1MiB --arrive 20/s --hold 2s --settle 0 --link 50MB/s --json r.json)]);
 is $r->{status}, 0, 'a ramp of uploads' or diag $r->{out}, $r->{err};

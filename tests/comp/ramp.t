@@ -1,0 +1,89 @@
+# sim ramp on a scripted server: steps, what sessions do, refusals and silence told apart, drains, an interruption.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Runs;
+use Sim;
+
+my $dir = File::Temp::tempdir(CLEANUP => 1);
+sub ramp { my ($d, @args) = @_; return sim(['ramp', @args, '--json', 'r.json'], dir => $dir, env => { TMA_URL => $d->url }, timeout => 40) }
+sub report { return json_file("$dir/r.json") }
+
+my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 4);
+
+# ---- uploads: steps, figures, nothing left
+$d->rule(method => 'POST', path => qr{^/api/files/upload$}, delay => 0.02);
+my $r = ramp($d, '2:6:+2', qw(--session upload:20KiB --hold 1s --settle 200ms --arrive 100/s --link 10MB/s));
+is $r->{status}, 0, 'uploads' or diag $r->{out}, $r->{err};
+my $j = report();
+is_deeply [map { $_->{sessions} } @{ $j->{steps} }], [2, 4, 6], 'the steps asked for';
+for my $s (@{ $j->{steps} }) {
+    my $n = $s->{sessions};
+    is $s->{ok}, $n, "$n sessions: all well";
+    is $s->{up}, $n, "$n sessions: all at once";
+    cmp_ok $s->{uploads}, '>', $n, "$n sessions: again and again";
+    cmp_ok $s->{upload_p50_ms}, '<=', $s->{upload_p95_ms}, "$n sessions: percentiles rise";
+    cmp_ok abs($s->{expected_upload_p95_ms} - $n * 20480 / 1e4), '<', 0.1, "$n sessions: what the link would take";
+    cmp_ok $s->{measured_seconds}, '>', 0.6, "$n sessions: measured after settling";
+    cmp_ok $s->{measured_seconds}, '<=', $s->{seconds}, "$n sessions: for a part of the step";
+}
+my @lines = split /\n/, slurp("$dir/$j->{run_dir}/steps.csv");
+is scalar @lines, 4, 'steps.csv: a line a step, under their names';
+like $lines[0], qr/^sessions,up,ok,refused,timed_out,failed,/, 'by name';
+like $lines[3], qr/^6,6,6,0,0,0,0,,,,\d+,/, 'what was not measured is empty';
+is scalar(grep { /^\d+,\d+,upload,/ } split /\n/, slurp("$dir/$j->{run_dir}/sessions.csv")), $j->{operations}{upload}{ok}, 'sessions.csv: a line an upload';
+cmp_ok $d->count(qr{^POST /api/files/delete}), '>', 0, 'what was uploaded is removed';
+
+$d->rules_clear;
+
+# ---- each once
+$r = ramp($d, 5, qw(--session upload:1KiB --hold 0 --arrive 0));
+is $r->{status}, 0, 'without a hold' or diag $r->{out}, $r->{err};
+is report()->{steps}[0]{uploads}, 5, 'each session uploads once';
+
+# ---- arrivals
+my $before = $d->count(qr{^POST /api/login});
+$r = ramp($d, 6, qw(--session sign-in --hold 0 --arrive 10/s));
+cmp_ok report()->{steps}[0]{seconds}, '>=', 0.5, 'sessions come at the rate asked for';
+is report()->{steps}[0]{ok}, 6, 'all sign in';
+my $setup = $d->count(qr{^POST /api/login}) - $before - 6; # sign-ins that come before those of the step
+
+# ---- refused, silent, broken: told apart
+$d->rule(method => 'POST', path => qr{^/api/login}, after => $setup + 1, times => 2, status => 429, body => { error => 'too many' });
+$d->rule(method => 'POST', path => qr{^/api/login}, after => $setup + 3, times => 1, hang => 1);
+$d->rule(method => 'POST', path => qr{^/api/login}, after => $setup + 4, times => 1, status => 500, body => { message => 'oops' });
+$r = ramp($d, 6, qw(--session sign-in --hold 500ms --arrive 20/s --timeout 1s));
+my $s = report()->{steps}[0];
+is_deeply [@$s{qw(ok refused timed_out failed unfinished)}], [2, 2, 1, 1, 0], 'refused, timed out and failed are told apart' or diag explain $s, $r->{out}, $r->{err};
+is $r->{status}, 0, 'they are what is measured, no failure of the command';
+$d->rules_clear;
+
+# ---- a step is not left before the server is as quick as before
+$d->rule(method => 'GET', path => qr{^/api/files\?}, delay => 0.4, after => 6, times => 4);
+$r = ramp($d, '2,2', qw(--session upload:1KiB --hold 0 --arrive 0));
+cmp_ok report()->{steps}[0]{drained_seconds}, '>', 1, 'a slow server is waited for' or diag $r->{out}, $r->{err};
+$d->rules_clear;
+
+# ---- desktop apps
+$r = ramp($d, '1,2', qw(--session apps --hold 3s --settle 1s --arrive 0 --folders 3 --per-minute 120 --drain 1s));
+is $r->{status}, 0, 'apps' or diag $r->{out}, $r->{err};
+is_deeply [map { $_->{up} } @{ report()->{steps} }], [1, 2], 'so many at once';
+cmp_ok report()->{steps}[1]{operations}{download}{ok} // 0, '>', 0, 'they do what apps do';
+
+# ---- an interruption ends the step, sums up and cleans up
+my $h = sim_start(['ramp', '3,3', qw(--session upload:1MiB --hold 1min --arrive 0 --run-dir cut --json r.json)], dir => $dir, env => { TMA_URL => $d->url });
+ok wait_until(20, sub { -e "$dir/cut/sessions.csv" && slurp("$dir/cut/sessions.csv") =~ /,upload,/ }), 'a ramp at work';
+kill 'INT', $h->{pid};
+sim_finish($h, 30);
+is $h->{status}, 130, 'interrupted' or diag $h->{out}, $h->{err};
+is scalar @{ report()->{steps} }, 1, 'no further step is begun';
+is report()->{steps}[0]{ok} + report()->{steps}[0]{unfinished}, 3, 'its sessions are accounted for';
+
+# ---- what cannot be asked for
+for (['25:400'], ['0'], ['5', '--arrive', 'fast'], ['5', '--session', 'download'], ['5', '--link', '110'], ['5', '--settle', '2s', '--hold', '1s'],
+     ['5', '--session', 'apps', '--hold', '0']) {
+    $r = ramp($d, @$_);
+    is $r->{status}, 2, "usage: @$_";
+}
+done_testing;
