@@ -70,6 +70,15 @@ select undef, undef, undef, 1.5;
 $stack->sql($release);
 is Sim::sim_finish($h, 30)->{status}, 0, 'a reservation that ends meanwhile is none of a server at rest';
 
+# The checks wait for a job that is at work (of the server that lives, so that nobody else takes it up).
+$stack->sql("INSERT INTO jobs (id, account_id, user_id, kind, status, server_id, started_at) SELECT 'j1', u.id, u.id, 'copy', 'active', s.id, now()"
+    . " FROM users u, (SELECT id FROM servers ORDER BY seen_at DESC LIMIT 1) s WHERE u.email = 'owner\@load.test'");
+$h = $stack->start([qw(check --only), 'drain,storage']);
+ok !sim_read($h, 2, sub { $_[0]{out} =~ /storage/ }), 'as long as a job is at work nothing is judged';
+$stack->sql("DELETE FROM jobs WHERE id = 'j1'");
+is sim_finish($h, 30)->{status}, 0, 'the job has ended: at rest';
+like $h->{out}, qr/ok +drain +0 jobs queued, 0 reservations, after \d/, 'and the wait is told';
+
 # A row lost by hand leaves its object, its ancestors' totals and the storage use behind.
 my ($row, $path) = split /\|/, $stack->sql("SELECT id, path FROM files WHERE type = 'file' AND parent_id IS NOT NULL AND id <> '$file' ORDER BY id LIMIT 1");
 $stack->sql("CREATE TABLE kept AS SELECT * FROM files WHERE id = '$row'");
