@@ -97,7 +97,6 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     for (unsigned i = 0; i < conf.steps.n; i++)
         most = conf.steps.sessions[i] > most ? conf.steps.sessions[i] : most;
     conf.out = ctx->common->quiet ? NULL : ctx->out;
-    conf.tty = ctx->tty;
     const struct solo s = {
         .apps = most, .timeout_us = o->timeout_us, .server_pid = o->server_pid, .body = body, .arg = &conf};
     return solo_run(&s, ctx, ei);

@@ -17,7 +17,6 @@ struct ramp_conf {
     bool keep;           /* what was uploaded stays */
     const char *run_dir; /* NULL: runs/TIME-SEED */
     FILE *out;           /* for people; NULL: nothing */
-    bool tty;
 };
 
 /* One step and what came of it. asked = ok + refused + timed_out + failed + unfinished, when it has ended. */

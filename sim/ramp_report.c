@@ -16,6 +16,15 @@ static const struct hist *times(const struct ramp_step *s, enum drive_op op)
     return s->stats.op[op].from_send;
 }
 
+/* All that ended well in the measured part, sign-ins aside. */
+static double per_second(const struct ramp_step *s)
+{
+    uint64_t n = 0;
+    for (int op = 0; op < OP_COUNT; op++)
+        n += op == OP_SIGN_IN ? 0 : stats_ok(&s->stats, (enum drive_op)op);
+    return s->measured_us > 0 ? (double)n * 1e6 / (double)s->measured_us : -1;
+}
+
 static double mb(double bytes)
 {
     return bytes < 0 ? -1 : bytes / 1e6;
@@ -37,6 +46,7 @@ static double mb(double bytes)
     X("upload_p50_ms", 1, ms(times(s, OP_UPLOAD), 50)) \
     X("upload_p95_ms", 1, ms(times(s, OP_UPLOAD), 95)) \
     X("upload_p99_ms", 1, ms(times(s, OP_UPLOAD), 99)) \
+    X("operations_per_s", 2, per_second(s)) \
     X("mb_per_s", 2, mb(s->measured.bytes_per_s)) \
     X("expected_mb_per_s", 2, mb(s->expected.bytes_per_s)) \
     X("expected_upload_p95_ms", 1, s->expected.upload_p95_s < 0 ? -1 : s->expected.upload_p95_s * 1e3) \
@@ -79,11 +89,12 @@ static const char *figure(char *dst, size_t n, double v)
 static void print_head(const struct ramp *r)
 {
     FILE *out = r->conf->out;
-    bool uploads = r->conf->work.kind == RAMP_UPLOAD;
     fprintf(out, "%8s %6s %6s %8s %9s %7s  %24s", "sessions", "up", "ok", "refused", "timed out", "failed",
             "sign in p50/p95/p99 ms");
-    if (uploads)
+    if (r->conf->work.kind == RAMP_UPLOAD)
         fprintf(out, "  %24s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
+    if (r->conf->work.kind == RAMP_APPS)
+        fprintf(out, "  %24s  %24s %12s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "operations/s");
     fputc('\n', out);
 }
 
@@ -115,6 +126,11 @@ void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
         figure(a, sizeof(a), s->expected.upload_p95_s);
         figure(b, sizeof(b), mb(s->expected.bytes_per_s));
         fprintf(out, "  %12s, %6s", a, b);
+    }
+    if (r->conf->work.kind == RAMP_APPS) {
+        print_three(out, times(s, OP_DOWNLOAD), 1);
+        print_three(out, times(s, OP_SAVE), 1);
+        fprintf(out, " %12s", figure(a, sizeof(a), per_second(s)));
     }
     if (s->unfinished)
         fprintf(out, "  %u unfinished", s->unfinished);

@@ -70,6 +70,7 @@ $r = ramp($d, '1,2', qw(--session apps --hold 3s --settle 1s --arrive 0 --folder
 is $r->{status}, 0, 'apps' or diag $r->{out}, $r->{err};
 is_deeply [map { $_->{up} } @{ report()->{steps} }], [1, 2], 'so many at once';
 cmp_ok report()->{steps}[1]{operations}{download}{ok} // 0, '>', 0, 'they do what apps do';
+cmp_ok report()->{steps}[1]{operations_per_s}, '>', 0, 'at a rate';
 
 # ---- an interruption ends the step, sums up and cleans up
 my $h = sim_start(['ramp', '3,3', qw(--session upload:1MiB --hold 1min --arrive 0 --run-dir cut --json r.json)], dir => $dir, env => { TMA_URL => $d->url });
