@@ -400,6 +400,8 @@ static MAY_YIELD enum err greet(struct api *a, struct errinfo *ei)
         return ERR_OK;
     if (e == ERR_SAFETY || e == ERR_ENV)
         return err_set(ei, e, "%s", err_message(&why));
+    if (e == ERR_CONNECT)
+        return err_set(ei, ERR_ENV, "nothing is listening at %s: start the server", st->target->url);
     return err_set(ei, e == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "%s: %s", st->target->url, err_message(&why));
 }
 

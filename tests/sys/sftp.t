@@ -93,7 +93,9 @@ is $steps[1]{expected_mb_per_s}, 50, 'shared by all';
 is_deeply [grep { /ramp/i } map { (split m{/})[-1] } glob $sshd->files . '/drivesim-load/*'], [], 'nothing is left of it';
 
 # ---- who is let in, and who is believed
-my %at = (dir => $dir);
+$r = on($sshd, ['reads'], env => { TMA_URL => 'sftp://u@127.0.0.1:' . Sshd::free_port() . '/' });
+is $r->{status}, 3, 'nobody there';
+like $r->{err}, qr/nothing is listening at sftp:/, 'is said';
 $r = on($sshd, ['doctor'], env => { TMA_LOAD_KNOWN_HOSTS => '' });
 like $r->{out} . $r->{err}, qr/host key of \[127\.0\.0\.1\]:\d+ \(SHA256:[^)]+\) is not in \S*known_hosts:.*--known-hosts/s, 'an unknown host is refused with its fingerprint and what to do';
 $r = on($sshd, [qw(seed 1 0.01)], env => { TMA_LOAD_KNOWN_HOSTS => '' });
