@@ -219,6 +219,8 @@ static MAY_YIELD void remove_rows(struct clean *c, struct clean_account *a)
     }
     if (e != ERR_OK)
         clean_left(c, "the account %s: %s", a->owner.email, err_message(&ei));
+    else /* a server may keep the setting that was changed in a cache by its column's name */
+        map_put(c->ours, SV("signup_enabled"), c);
 }
 
 /* ---- Redis ---- */
