@@ -15,7 +15,7 @@
 
 #define TOOL_LIMIT_US (180 * US_PER_S)
 
-static const char *const part_names[] = {"server", "redis", "postgres", "store"};
+static const char *const part_names[CHAOS_PARTS] = {"server", "redis", "postgres", "store"};
 enum { SERVER = 1, REDIS = 2, POSTGRES = 4, STORE = 8, ALL = 15 };
 static const struct verb {
     const char *name, *undo; /* of sim stack; undo NULL: it ends by itself, after --for */
@@ -174,10 +174,14 @@ static void step_in_coroutine(void *arg)
     struct chaos *c = s->owner;
     struct errinfo ei = {0};
     char what[32];
-    unsigned order = meter_order(&c->w->meter, step_text(s, what, sizeof(what)));
-    if (take_away(s, &ei) != ERR_OK)
-        failed(c, &ei);
-    meter_order_over(&c->w->meter, order);
+    sem_take(c->w->loop, &c->parts[s->part], 1);
+    if (!c->stopping) {
+        unsigned order = meter_order(&c->w->meter, step_text(s, what, sizeof(what)));
+        if (take_away(s, &ei) != ERR_OK)
+            failed(c, &ei);
+        meter_order_over(&c->w->meter, order);
+    }
+    sem_give(&c->parts[s->part], 1);
     c->running--;
     done_set(&c->w->wake);
 }
@@ -201,6 +205,8 @@ enum err chaos_init(struct chaos *c, struct worker *w, const char *text, struct 
     if (!text)
         return ERR_OK;
     c->steps = mem_zalloc(METER_ORDERED * sizeof(*c->steps));
+    for (size_t i = 0; i < CHAOS_PARTS; i++)
+        sem_init_coro(&c->parts[i], 1);
     enum err e = ERR_OK;
     while (e == ERR_OK && sv_split(&rest, ',', &one)) {
         if (c->n == METER_ORDERED)

@@ -5,12 +5,14 @@
  * counted apart (meter.h); the checks decide whether the server kept its word. Layer 3. */
 #include "sim/worker.h"
 
+#define CHAOS_PARTS 4
 struct chaos_step;
 struct chaos {
     struct worker *w;
     struct chaos_step *steps;
     size_t n; /* 0: nothing is ordered */
     size_t running;
+    struct sem parts[CHAOS_PARTS]; /* one order at a time: bringing back may take longer than planned */
     struct group group;
     const char *log; /* what the tools said */
     enum err err;    /* the first order that could not be carried out */

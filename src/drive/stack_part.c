@@ -97,22 +97,22 @@ MAY_YIELD static enum err take_connections(struct part *p, struct mono until, st
     struct arena *mem = arena_new(1024);
     struct pg_pool *pool = NULL;
     struct pg **held = mem_alloc(CONNECTIONS_MAX * sizeof(*held));
+    struct errinfo full = {0};
     size_t n = 0;
     bool told = false;
     enum err err = pg_pool_new(&pool, s->loop, stack_database_url(s, mem, "postgres"), CONNECTIONS_MAX, ei);
     while (!err && !s->cancelled && mono_before(mono_now(), until) && n < CONNECTIONS_MAX) {
-        struct errinfo full;
         if (pg_take(pool, &held[n], &full) == ERR_OK) {
             n++;
             continue;
         }
-        if (n == 0)
-            err = err_set(ei, ERR_ENV, "%s", err_message(&full));
-        else if (!told)
+        if (n > 0 && !told)
             stack_say(s, "%-9s gives no more connections: %zu are taken", p->ops->name, n);
-        told = true;
+        told = told || n > 0;
         hold_on(s, until);
     }
+    if (!err && n == 0 && !s->cancelled)
+        err = err_set(ei, ERR_ENV, "%s", err_message(&full));
     while (n > 0)
         pg_give(&held[--n]);
     pg_pool_free(&pool);
