@@ -190,22 +190,28 @@ static MAY_YIELD enum err await(struct ssh *s, struct errinfo *ei)
     return moved ? ERR_OK : err_set(ei, ERR_TIMEOUT, "timed out, %s", ssh_stage_text(s->stage));
 }
 
+/* From here on what ends the connection is no longer a refusal. */
+static void note_banner(struct ssh *s, struct mono began, struct ssh_report *report)
+{
+    if (!s->named || report->banner_us >= 0)
+        return;
+    report->banner_us = mono_diff(mono_now(), began);
+    s->stage = SSH_KEX;
+}
+
 static MAY_YIELD enum err take_step(struct ssh *s, size_t i, struct mono began, struct ssh_report *report,
                                     struct errinfo *ei)
 {
-    enum err e = ERR_OK;
-    int rc;
     s->stage = steps[i].stage;
-    while ((rc = steps[i].call(s)) == LIBSSH2_ERROR_EAGAIN && e == ERR_OK) {
-        e = await(s, ei);
-        if (s->named && report->banner_us < 0) {
-            report->banner_us = mono_diff(mono_now(), began);
-            s->stage = SSH_KEX;
-        }
+    for (;;) {
+        int rc = steps[i].call(s);
+        note_banner(s, began, report);
+        if (rc != LIBSSH2_ERROR_EAGAIN)
+            return rc == 0 ? ERR_OK : failed(s, rc, ei);
+        enum err e = await(s, ei);
+        if (e != ERR_OK)
+            return e;
     }
-    if (s->named && s->stage == SSH_BANNER)
-        s->stage = SSH_KEX;
-    return e != ERR_OK || rc == 0 ? e : failed(s, rc, ei);
 }
 
 static MAY_YIELD enum err dial(struct ssh *s, struct errinfo *ei)
