@@ -13,6 +13,7 @@
 #include "sim/stills.h"
 #include "sim/storm.h"
 #include "sim/timeline.h"
+#include "sim/watch.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -27,7 +28,7 @@ struct run_conf {
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
     bool no_ledger, spread_addresses;
-    const char *bigfiles, *chaos, *slow_readers;
+    const char *watch, *bigfiles, *chaos, *slow_readers;
     int64_t bulk_us, storm_us, server_pid; /* bulk_us, storm_us -1: none */
 };
 struct run {
@@ -77,6 +78,7 @@ static const struct opt opts[] = {
      "refused ones after up to twice as long each time, at\nmost 30 s; never before what the server asks for"},
     {"server-pid", 0, "PID", OPT_INT, offsetof(struct run_conf, server_pid), 1, 1 << 30,
      "the server's process, to watch its memory\n(default: the stack's own, else what /metrics says)"},
+    WATCH_OPT(struct run_conf, watch),
     {"grace", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, grace_us), 0, 3.6e9,
      "how long the end waits for what still runs\n(default 15 s)"},
     {"report-every", 0, "TIME", OPT_DURATION, offsetof(struct run_conf, report_us), 1e5, 3.6e9,
@@ -221,6 +223,8 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     if (e == ERR_OK)
         e = server_watch_new(&run->watch, run->ctx, c->server_pid, ei);
     run->inject.watch = run->watch;
+    if (e == ERR_OK)
+        e = watch_new(&w->watch, run->ctx, c->watch, ei);
     if (e == ERR_OK && c->mix_file)
         e = mix_load(&w->mix, c->mix_file, ei);
     if (e == ERR_OK)
@@ -241,9 +245,14 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     snprintf(run->ctx->result->run_dir, sizeof(run->ctx->result->run_dir), "%s", run->dir.path);
-    if (!run->ctx->common->quiet)
+    if (run->dir.path[0]) {
+        char file[300];
+        str_format(file, sizeof(file), "%s/watch.csv", run->dir.path);
+        e = watch_log(w->watch, file, ei);
+    }
+    if (e == ERR_OK && !run->ctx->common->quiet)
         print_plan(run, files_limit);
-    return ERR_OK;
+    return e;
 }
 
 /* ---- the run and its result ---- */
@@ -322,6 +331,7 @@ static void add_results(struct run *run, const struct phases *c)
     struct buf timeline = BUF_INIT(1 << 20);
     timeline_json(&w->meter, zero, &timeline);
     result_part(r, "timeline", &timeline);
+    watch_result(w->watch, r);
     if (!run->ctx->common->quiet)
         timeline_print(&w->meter, zero, run->ctx->out);
 }
@@ -395,6 +405,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
     }
     ctx->on_interrupt = NULL;
     server_watch_free(&run->watch);
+    watch_free(&w->watch);
     ctx->result->generator.peak_rss_bytes = server_watch_own_peak();
     meter_next_interval(&w->meter); /* what a run that was refused has asked */
     for (uint32_t i = 0; i < w->n_apps; i++)

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "sim/stream.h"
 #include "sim/timeline.h"
+#include "sim/watch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,6 +144,20 @@ static void print_generator(struct report *p)
                 crowded(p) ? "no processor time is left on this machine" : "the generator is the limit");
 }
 
+/* The server's machine and services in this interval. */
+static void print_server(struct report *p)
+{
+    struct watch_values v;
+    char line[800];
+    if (!p->w->watch)
+        return;
+    watch_lap(p->w->watch, &v);
+    if (watch_line(&v, "\n        ", line, sizeof(line))[0])
+        fprintf(p->out, "server: %s\n", line);
+    if (watch_problem(p->w->watch)[0])
+        fprintf(p->out, "warning: the server is no longer watched: %s\n", watch_problem(p->w->watch));
+}
+
 /* Open streams on which not even the first frame came: something on the way holds them back, and their apps hear
  * nothing (shared case E09). */
 static void print_deaf_streams(struct report *p)
@@ -166,6 +181,7 @@ void report_interval(struct report *p, const char *head)
     if (p->out) {
         print_head(p, head, us);
         print_generator(p);
+        print_server(p);
         if (m->waiting)
             fprintf(p->out, "%" PRIu64 " apps are waiting for a budget (429)\n", m->waiting);
         print_deaf_streams(p);

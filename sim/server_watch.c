@@ -48,7 +48,7 @@ static bool find_process(struct server_watch *w, bool first)
     if (w->named || mono_before(now, w->find_next))
         return false;
     w->find_next = mono_add(now, FIND_US);
-    if (!stack_find_server(w->ctx->loop, w->ctx->http, w->ctx->target->url, &w->proc)) {
+    if (!stack_find_process(w->ctx->loop, w->ctx->http, w->ctx->target->url, "server", &w->proc)) {
         w->proc.pid = 0;
         return false;
     }

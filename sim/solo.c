@@ -4,6 +4,7 @@
 #include "sim/logins.h"
 #include "sim/plan.h"
 #include "sim/timeline.h"
+#include "sim/watch.h"
 
 #include <stdio.h>
 
@@ -53,6 +54,8 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     ctx->on_interrupt_arg = w;
     ctx->on_interrupt = on_interrupt;
     enum err e = server_watch_new(&watch, ctx, s->server_pid, ei);
+    if (e == ERR_OK && s->watched)
+        e = watch_new(&w->watch, ctx, s->watch, ei);
     if (e == ERR_OK)
         e = sign_in(w, s, ei);
     if (e == ERR_OK)
@@ -62,6 +65,7 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     tell_outages(w);
     meter_next_interval(&w->meter);
     server_watch_free(&watch);
+    watch_free(&w->watch);
     ctx->result->generator = (struct generator_summary){.known = true,
                                                         .cpu_us = clock_process_cpu_us(),
                                                         .lag_p99_us = hist_percentile(loop_lag(w->loop), 99),

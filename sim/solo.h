@@ -9,6 +9,8 @@ struct solo {
     unsigned apps;      /* how many connections' worth of logins and open files */
     int64_t timeout_us; /* of a request */
     int64_t server_pid; /* 0: found by itself */
+    bool watched;       /* worker.watch is there, for what `watch` names (watch.h) */
+    const char *watch;
     MAY_YIELD enum err (*body)(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei);
     const void *arg;
 };

@@ -75,6 +75,7 @@ struct worker {
     uint32_t n_apps, listed; /* listed: apps that finished their first full pass */
     struct meter meter;
     struct stream_tally streams;
+    struct watch *watch;          /* of the server; NULL: it is not watched */
     struct ledger *ledger;        /* NULL: none is kept */
     uint64_t ledger_seq, run_key; /* run_key: makes the content of this run its own */
     enum phase phase;

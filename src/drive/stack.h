@@ -37,9 +37,10 @@ MAY_YIELD enum err stack_down(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 /* From a signal: ends a running stack_up, start or fill early, with ERR_INTERRUPTED. */
 void stack_cancel(struct stack *s);
 
-/* The process of the folder's reference server, where url is that server and it runs natively. False: there is none. */
+/* The process of a part ("server", "store") of this folder's stack, where url is its server and it runs natively.
+ * False: there is none. */
 struct proc;
-bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out);
+bool stack_find_process(struct loop *l, struct httpc *h, const char *url, const char *name, struct proc *out);
 /* Whether url is the reference server of this folder's stack; *native: its parts are processes, not containers. ERR_ENV
  * with a sentence when it is not. */
 enum err stack_owns(struct loop *l, struct httpc *h, const char *url, bool *native, struct errinfo *ei) WARN_UNUSED;

@@ -88,13 +88,15 @@ static struct stack *stack_of(struct loop *l, struct httpc *h, const char *url)
     return s;
 }
 
-bool stack_find_server(struct loop *l, struct httpc *h, const char *url, struct proc *out)
+bool stack_find_process(struct loop *l, struct httpc *h, const char *url, const char *name, struct proc *out)
 {
     struct stack *s = stack_of(l, h, url);
+    struct part *part;
     if (!s)
         return false;
-    *out = s->parts[PART_SERVER].proc;
-    bool found = s->kind == KIND_NATIVE && proc_alive(out);
+    bool found = s->kind == KIND_NATIVE && stack_find_part(s, name, &part, NULL) == ERR_OK && proc_alive(&part->proc);
+    if (found)
+        *out = part->proc;
     stack_close(&s);
     return found;
 }

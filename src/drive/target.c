@@ -374,6 +374,17 @@ enum err target_require_url(const struct target *t, struct errinfo *ei)
     return err;
 }
 
+bool target_is_local(const struct target *t)
+{
+    const struct scheme *row;
+    struct http_url u;
+    if (!t->url || scheme_of(t->url, t->dialect, &row, &u, NULL))
+        return false;
+    bool local = target_host_is_loopback(u.host);
+    http_url_done(&u);
+    return local;
+}
+
 bool target_has_s3(const struct target *t)
 {
     return t->s3_endpoint && t->s3_bucket && t->s3_access_key && t->s3_secret_key;

@@ -60,4 +60,5 @@ struct blob_conf target_blob_conf(const struct target *t); /* borrowed from t */
 enum err target_judge_host(const struct target *t, const char *host, struct errinfo *ei) WARN_UNUSED;
 /* True when host is this machine by its form alone: localhost, 127.0.0.0/8, ::1. */
 bool target_host_is_loopback(const char *host);
+bool target_is_local(const struct target *t); /* TMA_URL names this machine, in that sense */
 #endif

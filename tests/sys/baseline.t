@@ -33,12 +33,12 @@ subtest 'all of them' => sub {
     is $stack->sql("SELECT count(*) FROM pg_namespace WHERE nspname = 'drivesim_baseline'"), 0, 'no schema is left';
     is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'Baseline %' OR name LIKE 'base-%'"), 0, 'no file';
     is_deeply [glob "$stack->{dir}/disk/*"], [], 'nothing on the disk';
-    my $check = $stack->sim([qw(check --only objects,storage,aggregates)]);
+    my $check = $stack->sim(['check', '--only', 'objects,storage,aggregates']);
     is $check->{status}, 0, 'and no object' or diag $check->{out};
 };
 
 subtest 'what is not there' => sub {
-    my $r = $stack->sim([qw(baseline --only redis,postgres --time 100ms)], env => { REDIS_URL => 'redis://127.0.0.1:9/0' });
+    my $r = $stack->sim(['baseline', '--only', 'redis,postgres', '--time', '100ms'], env => { REDIS_URL => 'redis://127.0.0.1:9/0' });
     is $r->{status}, 3, 'a Redis that does not answer: status 3';
     like $r->{out}, qr/^redis: not measured: /m, 'named';
     like $r->{out}, qr/^postgres +commits of one row, one at a time +[\d.]+ /m, 'the others are measured';
