@@ -142,6 +142,7 @@ $(OBJ)/bench/%: tests/bench/%.c $(ARCHIVES) $(OBJ)/flags
 	$(call say,CC $<)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK)
 bench: $(OBJ)/bench/engine $(OBJ)/sim.bin
 	@perl tests/bench/engine.pl $(abspath $(OBJ)/bench/engine) $(abspath $(OBJ)/sim.bin)
+	@perl tests/bench/judge.pl
 
 # Each planted fault under a short load: which check finds it? RUNS, CLEAN, FAULTS, JOBS, WRITE: see tests/judge.pl.
 judge: $(OBJ)/sim.bin
@@ -187,7 +188,7 @@ make replay         fuzz corpora   make sys     system tests, on a stack of thei
 make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
 make judge          plants each fault in the server and shows the check that finds it
 make chaos          takes each part of the stack away in each way; RUNS=5 for the long form
-make bench          the HTTP engine beside wrk, ab and hey; memory a held stream
+make bench          the HTTP engine beside wrk, ab and hey; memory a held stream; what the judgement costs
 make lint           format, ranks, owners of headers, banned functions
 make clean          removes build/
 endef

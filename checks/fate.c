@@ -138,7 +138,7 @@ static bool gone_fits(const struct fate *f, const struct item_seen *seen, struct
     /* nobody deletes for good in a run; what is asked for without an answer was there before, unless that made it */
     if (!o && f->n > 0 && !fate_makes(f->ops[0]))
         o = f->ops[0];
-    return !o || fault(out, o, journal_acked(o) ? "done" : "not known", "", "gone: neither done nor not done", "");
+    return !o || fault(out, o, "there", "", "gone for good", "");
 }
 
 static bool trashed_fits(const struct fate *f, struct fate_fault *out)

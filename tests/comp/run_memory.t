@@ -1,0 +1,27 @@
+# Memory does not grow with what was measured: many actions, a new reason with each failure, a new id with each answer.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Runs;
+
+# ---- L18: resident memory of a run after a third of it, and at its end
+{
+    my $d = FakeDrive->new(sub_users => 2, folders => 20, files => 10, file_bytes => 100);
+    $d->rule(path => qr{/download}, status => 500, body => { message => 'request 7f3a-' . 'x' x 80 . ' failed' }, times => 300);
+    my $h = start_run($d, qw(30 10 300 18 --report-every 1), mix("download 70\nrename 20\nmove 10\n"));
+    in_window($h);
+    my $resident = sub { slurp("/proc/$h->{pid}/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : 0 };
+    sim_read($h, 6, sub { 0 });
+    my $third = $resident->();
+    sim_read($h, 11, sub { 0 });
+    my $end = $resident->();
+    done_run($h);
+    my $actions = $h->{json}{actions}{done} + $h->{json}{actions}{failed};
+    cmp_ok $actions, '>', 300, "$actions actions";
+    note "$third KiB after a third, $end KiB at the end";
+    cmp_ok $end, '<', $third * 1.1 + 1024, 'L18: memory is flat after a third of the run';
+    cmp_ok scalar(@{ $h->{json}{failures} }), '<=', 65, 'reasons are kept up to a limit';
+}
+
+done_testing;

@@ -1,0 +1,112 @@
+# The judge's own weak spots: a clock that is set in mid-run, a simulator that is killed, a ledger cut short or damaged, a
+# full disk for the run folder, a database and a store that cannot be had. Each is said, and none passes in silence.
+use strict;
+use warnings;
+use File::Copy ();
+use Test::More;
+use Time::HiRes qw(time);
+use lib 'tests/lib';
+use Sim;
+
+my $stack = Sim::Stack->new;
+is $stack->sim([qw(seed 1 0.01 -q)])->{status}, 0, 'seed';
+my $dir = $stack->{dir};
+spew("$dir/mix", "download 10\nsave 40\nupload 20\nrename 15\nmove 5\ntrash 10\ncopy 5\nnew_folder 5\n");
+my @RUN = (qw(run 6 10 240), 5, qw(--mix mix -q));
+
+sub checks { my ($json) = @_; return { map { $_->{name} => $_ } @{ json_file("$dir/$json")->{checks} } } }
+sub in_window { my ($h) = @_; return sim_read($h, 60, sub { $_[0]{out} =~ /window begins/ }) }
+
+# ---- the wall clock is set back and forth in mid-run: figures, length and verdict are those of any run
+my ($faketime) = glob '/usr/lib/*/faketime/libfaketime.so.1';
+SKIP: {
+    skip 'no libfaketime, or a sanitizer that wants to be first', 4 if !$faketime || ($ENV{SIM} // '') =~ m{/asan/};
+    spew("$dir/clock", '+0');
+    my %step = (LD_PRELOAD => $faketime, FAKETIME_TIMESTAMP_FILE => "$dir/clock", FAKETIME_NO_CACHE => 1, FAKETIME_DONT_FAKE_MONOTONIC => 1, DONT_FAKE_MONOTONIC => 1);
+    my $h = $stack->start([qw(run 6 10 240 6 --mix mix --run-dir stepped --json stepped.json)], env => \%step);
+    in_window($h);
+    for my $to ('-7200', '+3600', '+0') { # at the end as it was: the store takes no request of another hour
+        spew("$dir/clock", $to);
+        sim_read($h, 1.8, sub { 0 });
+    }
+    sim_finish($h, 60);
+    is $h->{status}, 0, 'a clock that is set in mid-run: status 0' or diag $h->{out}, $h->{err};
+    my $j = json_file("$dir/stepped.json");
+    cmp_ok abs($j->{seconds} - 6), '<', 0.5, 'the window is as long as asked for';
+    cmp_ok $j->{operations}{save}{max_ms}, '<', 60_000, 'no latency holds the step';
+    is $stack->sim([qw(check --run stepped)])->{status}, 0, 'and it can be judged again';
+}
+
+# ---- the same judgement again, from the run's folder: every row, the same figures
+my $r = $stack->sim([@RUN, qw(--run-dir kept --json kept.json)]);
+is $r->{status}, 0, 'a run' or diag $r->{out}, $r->{err};
+is $stack->sim([qw(check --run kept --json again.json)])->{status}, 0, 'judged again: status 0';
+my ($then, $now) = (checks('kept.json'), checks('again.json'));
+is_deeply [map { "$_ $now->{$_}{status} $now->{$_}{examined}" } sort keys %$now], [map { "$_ $then->{$_}{status} $then->{$_}{examined}" } sort keys %$then], 'every check, with the same figures';
+is_deeply json_file("$dir/again.json")->{ledger}, json_file("$dir/kept.json")->{ledger}, 'the ledger to the last count';
+like $r->{out}, qr/^ +saves: [\d,]+ acknowledged, [\d,]+ found$/m, 'one line a kind';
+my $saves = json_file("$dir/kept.json")->{ledger}{saves};
+ok $saves->{acknowledged} > 0 && $saves->{acknowledged} == $saves->{found}, 'in the JSON as well';
+
+# ---- a ledger that lost its end, or something in the middle
+sub damaged {
+    my ($name, $how) = @_;
+    mkdir "$dir/$name";
+    File::Copy::copy("$dir/kept/$_", "$dir/$name/$_") or die $! for qw(run.json ledger.bin);
+    my $bytes = slurp("$dir/$name/ledger.bin");
+    spew("$dir/$name/ledger.bin", $how->($bytes));
+    return $stack->sim(['check', '--run', $name, '--json', "$name.json"]);
+}
+$r = damaged('torn', sub { substr $_[0], 0, length($_[0]) - 30 });
+is $r->{status}, 3, 'a ledger cut short: status 3';
+like $r->{err}, qr/the ledger is cut short: it ends within a record/, 'said plainly';
+is checks('torn.json')->{ledger}{status}, 'ok', 'what is left was judged';
+$r = damaged('middle', sub { my $b = $_[0]; substr($b, length($b) / 2, 1) ^= "\x40"; $b });
+is $r->{status}, 3, 'a flipped bit in the middle: status 3';
+like $r->{err}, qr/the ledger is damaged: records are missing from its middle/, 'said plainly';
+is checks('middle.json')->{ledger}{status}, 'not_run', 'nothing is judged by it';
+$r = damaged('piece', sub { my $b = $_[0]; substr($b, 2000, 1000) = ''; $b });
+is $r->{status}, 3, 'a piece is missing: status 3';
+spew("$dir/piece/run.json", '{"logins": ["ow');
+$r = $stack->sim([qw(check --run piece)]);
+is $r->{status}, 3, 'the settings of the run are damaged: status 3';
+like $r->{err}, qr/run\.json cannot be read/, 'and named';
+
+# ---- the simulator is killed: up to the last flush all is there
+my $h = $stack->start([qw(run 6 10 240 60 --mix mix --run-dir killed)]);
+ok in_window($h), 'at work';
+ok wait_until(20, sub { -s "$dir/killed/ledger.bin" > 6000 }), 'something was flushed';
+kill 'KILL', $h->{pid};
+sim_finish($h, 10);
+$r = $stack->sim([qw(check --run killed --json killed.json)]);
+is $r->{status}, 0, 'killed: what was flushed is judged' or diag $r->{out}, $r->{err};
+my $k = checks('killed.json')->{ledger};
+cmp_ok $k->{examined}, '>', 0, 'and it is something';
+like $k->{summary}, qr/cut short: its last moments are missing/, 'that its end is missing is said';
+
+# ---- the disk of the run folder is full
+my @small = (wrap => ['sh', '-c', 'trap "" XFSZ; ulimit -f 8; exec "$@"', 'sh']);
+$r = $stack->sim([@RUN, qw(--run-dir full)], @small);
+is $r->{status}, 3, 'no room for the ledger: status 3' or diag $r->{out}, $r->{err};
+like $r->{err}, qr{cannot write the ledger full/ledger\.bin: File too large}, 'said plainly';
+$r = $stack->sim([qw(check --run full)]);
+is $r->{status}, 3, 'nor can it be judged later on as if it were whole';
+like $r->{err}, qr/cut short/, 'for that reason';
+
+# ---- what was named and cannot be had
+my %blind = (TMA_LOAD_S3_ENDPOINT => 'http://127.0.0.1:9');
+$r = $stack->sim([qw(check --only objects)], env => \%blind);
+is $r->{status}, 3, 'a store that does not answer: status 3';
+like $r->{err}, qr/the check 'objects' could not run: the bucket could not be listed/, 'said plainly';
+$r = $stack->sim([qw(check)], env => \%blind);
+is $r->{status}, 3, 'also among checks that hold';
+(my $other = $stack->env->{DATABASE_URL}) =~ s{/[^/?]+(\?|$)}{/template1$1};
+$r = $stack->sim([qw(check)], env => { DATABASE_URL => $other });
+is $r->{status}, 3, 'another database: status 3' or diag $r->{out}, $r->{err};
+$r = $stack->sim([qw(check)], env => { DATABASE_URL => 'postgresql://nobody@127.0.0.1:9/x' });
+is $r->{status}, 3, 'a database that does not answer: status 3' or diag $r->{out}, $r->{err};
+like $r->{err}, qr/refused|cannot connect|database/i, 'said plainly';
+$r = $stack->sim([@RUN], env => \%blind);
+is $r->{status}, 3, 'a run that cannot be judged whole: status 3';
+
+done_testing;
