@@ -209,7 +209,7 @@ static void write_rows(const struct command_reads *c)
 
 static void judge(const struct command_reads *c)
 {
-    struct check_result *r = result_check(c->ctx->result, "reads");
+    struct check_result *r = result_check(c->ctx->result, "truth");
     uint64_t checked = 0, untried = 0;
     char limit[32];
     for (size_t i = 0; i < n_reads; i++) {

@@ -24,7 +24,7 @@ for my $part (qw(alone load)) {
 }
 cmp_ok $row{$_}{rows}, '>', 0, "$_: rows came" for qw(list_hot list_root list_small search_1 search_2 search_3 search_many recent starred trash changes_hour);
 is $row{search_none}{rows}, 0, 'no hit: no rows';
-my ($check) = grep { $_->{name} eq 'reads' } @{ $j->{checks} };
+my ($check) = grep { $_->{name} eq 'truth' } @{ $j->{checks} };
 is $check->{status}, 'ok', 'the verdict stands among the checks';
 cmp_ok $j->{operations}{first_list}{ok}, '>', 0, 'the background was at work';
 is $stack->sql("SELECT count(*) FROM files WHERE starred OR deleted_at IS NOT NULL AND name LIKE 'read%'"), 0, 'what was starred and trashed for it is gone';
