@@ -34,8 +34,8 @@ struct sftp_op { /* one call under way */
     struct api_result *r;
     struct sftp_reply reply;
     struct errinfo ei;
-    bool write;
-    uint64_t up, down; /* the session's counters before it */
+    bool write, into_itself; /* into_itself: a move that no server could carry out */
+    uint64_t up, down;       /* the session's counters before it */
 };
 /* Sees to a session; false when there is none to be had, with r filled and op->ei.code the error. write: an answer that
  * does not come leaves it unknown what was done. */

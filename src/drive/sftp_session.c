@@ -138,7 +138,7 @@ static MAY_YIELD enum err link_open(struct api *a, struct errinfo *ei)
                                     .port = st->port,
                                     .user = st->user,
                                     .password = st->password,
-                                    .key_file = st->key_file,
+                                    .key_file = st->password ? NULL : st->key_file,
                                     .passphrase = st->passphrase};
     struct ssh_report report;
     struct sftp *s = NULL;
@@ -341,7 +341,7 @@ static void cancel(struct api *a)
         ssh_client_cancel(shared.client, st->opens);
 }
 
-/* Without a password and without a key of its own, a login has the one for all. */
+/* A login with a password signs in by it, one without by the key, or by the password for all where there is none. */
 static MAY_YIELD enum err enter(struct api *a, const char *user, const char *password, struct errinfo *ei)
 {
     struct sftp_state *st = a->state;

@@ -27,8 +27,8 @@ static MAY_YIELD enum err change_place(struct sftp_op *op, struct arena *mem, co
     }
     size_t n = strlen(from);
     if (strncmp(from, to, n) == 0 && to[n] == '/') {
+        op->into_itself = true;
         op->reply.status = SFTP_BAD_MESSAGE;
-        snprintf(op->reply.text, sizeof(op->reply.text), "a folder cannot be moved into itself");
         return ERR_OK;
     }
     names_expect(names, id, parent, name);
@@ -78,6 +78,8 @@ enum err sftp_op_move(struct api *a, const char *const *ids, size_t n, const cha
             e = change_place(&op, mem, ids[i], parent, name);
     }
     e = sftp_op_end(&op, e);
+    if (op.into_itself)
+        sftp_op_say(r, 409, "INTO_ITSELF", "a folder cannot be moved into itself");
     arena_free(&mem);
     return e;
 }

@@ -160,7 +160,7 @@ static void ids_move_with_their_entries(void **state)
     assert_string_equal(info.name, "f.txt");
     assert_string_equal(info.parent_id, a.id);
     assert_true(info.size == 70000 && info.modified.us == 1700000000 * US_PER_S);
-    ANSWERS(api_move(app, into_itself, 1, a.id, &r), 400);
+    ANSWERS(api_move(app, into_itself, 1, a.id, &r), 409);
     ANSWERS(api_rename(app, b.id, "a/b", mem, &b, &r), 400);
 }
 
