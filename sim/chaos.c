@@ -156,16 +156,19 @@ static void failed(struct chaos *c, const struct errinfo *ei)
     c->ei = *ei;
 }
 
+/* Brought back also when it is not known to be away. */
 static MAY_YIELD enum err take_away(struct chaos_step *s, struct errinfo *ei)
 {
     struct chaos *c = s->owner;
     struct mono back = mono_add(mono_now(), s->for_us);
     enum err e = tool(s, s->verb->name, !s->verb->undo, ei);
-    if (e != ERR_OK || !s->verb->undo)
+    struct errinfo not_back;
+    if (!s->verb->undo)
         return e;
-    if (!c->stopping)
+    if (e == ERR_OK && !c->stopping)
         done_wait_until(c->w->loop, &s->stop, back);
-    return tool(s, s->verb->undo, false, ei);
+    enum err undone = tool(s, s->verb->undo, false, e == ERR_OK ? ei : &not_back);
+    return e == ERR_OK ? undone : e;
 }
 
 static void step_in_coroutine(void *arg)
