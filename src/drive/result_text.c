@@ -20,12 +20,11 @@ static void print_head(const struct result *r, FILE *out)
 {
     char took[32];
 
-    fprintf(out, "\nsummary of %s", r->command);
-    str_duration(took, sizeof took, r->seconds_us);
-    if (r->interrupted)
-        fprintf(out, ": interrupted after %s\n", took);
-    else
-        fprintf(out, ", %s\n", took);
+    fprintf(out, r->interrupted ? "\nsummary of %s: interrupted after %s" : "\nsummary of %s, %s", r->command,
+            str_duration(took, sizeof took, r->seconds_us));
+    if (r->generator.limited)
+        fprintf(out, ": the generator was the limit, this is no result of the server's: %s", r->generator.why);
+    fputc('\n', out);
 }
 
 /* "first_pass" as people read it. */
@@ -121,7 +120,7 @@ static void print_summaries(const struct result *r, FILE *out)
                 r->generator.lag_p99_us < 0 ? "-" : str_duration(b, sizeof b, r->generator.lag_p99_us));
         if (r->generator.peak_rss_bytes > 0)
             fprintf(out, ", %s of memory at most", str_bytes(c, sizeof c, (uint64_t)r->generator.peak_rss_bytes));
-        fprintf(out, r->generator.limited ? "; LIMITED by the generator: %s\n" : "\n", r->generator.why);
+        fputc('\n', out);
     }
     if (r->tree.known) {
         fprintf(out, "tree      %s, %s, %s,", COUNTED(r->tree.folders, "folder"), COUNTED(r->tree.files, "file"),
