@@ -252,7 +252,7 @@ const struct command cmd_seed = {
     .opts = opts,
     .conf_size = sizeof(struct seed_conf),
     .defaults = &defaults,
-    .flags = CMD_NEEDS_URL | CMD_THEN_CHECK,
+    .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK,
     .run = run,
     .offline = only_explains,
 };

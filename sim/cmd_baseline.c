@@ -221,6 +221,7 @@ const struct command cmd_baseline = {
     .opts = opts,
     .conf_size = sizeof(struct baseline_options),
     .defaults = &defaults,
+    .flags = CMD_LOADS,
     .run = run,
     .sample = sample,
 };

@@ -71,7 +71,7 @@ const struct command cmd_bigfiles = {
     .opts = opts,
     .conf_size = sizeof(struct bigfiles_options),
     .defaults = &defaults,
-    .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run,
     .sample = sample,
 };

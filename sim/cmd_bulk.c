@@ -53,7 +53,7 @@ const struct command cmd_bulk = {
     .opts = opts,
     .conf_size = sizeof(struct bulk_options),
     .defaults = &defaults,
-    .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run,
     .sample = sample,
 };

@@ -328,7 +328,7 @@ const struct command cmd_http = {
     .opts = opts,
     .conf_size = sizeof(struct http_options),
     .defaults = &defaults,
-    .flags = CMD_FAILURES_MATTER,
+    .flags = CMD_LOADS | CMD_FAILURES_MATTER,
     .run = run,
     .sample = sample,
 };

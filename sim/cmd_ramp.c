@@ -113,6 +113,6 @@ const struct command cmd_ramp = {
     .opts = opts,
     .conf_size = sizeof(struct ramp_options),
     .defaults = &defaults,
-    .flags = CMD_NEEDS_URL,
+    .flags = CMD_LOADS | CMD_NEEDS_URL,
     .run = run,
 };

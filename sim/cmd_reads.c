@@ -314,7 +314,7 @@ const struct command cmd_reads = {
     .opts = opts,
     .conf_size = sizeof(struct reads_conf),
     .defaults = &defaults,
-    .flags = CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
     .run = run_main,
     .sample = sample,
 };

@@ -10,6 +10,7 @@
 #include "drive/cmd.h"
 #include "net/httpc.h"
 #include "net/loop.h"
+#include "sim/kill_switch.h"
 #include "sim/usage.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +37,7 @@
     X(pairs) \
     X(baseline) \
     X(http) \
+    X(stop) \
     X(serve) \
     X(doctor)
 /* clang-format on */
@@ -67,7 +69,8 @@ struct program {
     struct loop *loop;
     struct httpc *http;
     struct io out_watch;
-    struct timer end_timer;
+    struct timer end_timer, cut_timer;
+    bool stopped;        /* by the kill switch */
     struct mono started; /* us 0: the command never began */
     volatile int interrupts;
 };
@@ -161,10 +164,12 @@ static int finish(struct program *p)
 static void release(struct program *p)
 {
     loop_timer_stop(&p->end_timer);
+    loop_timer_stop(&p->cut_timer);
     loop_io_remove(&p->out_watch);
     api_space_free(&p->ctx.space);
     if (p->http)
         httpc_free(&p->http);
+    kill_switch_disarm(&p->ctx.kill_switch);
     if (p->loop)
         loop_free(&p->loop);
     target_done(&p->target);
@@ -181,6 +186,7 @@ static void end_now(struct timer *t)
 {
     (void)t;
     program.result.err = ERR_INTERRUPTED;
+    kill_switch_disarm(&program.ctx.kill_switch);
     _exit(finish(&program));
 }
 
@@ -206,6 +212,27 @@ static void on_signal(void *arg, int signo)
         usage_complain(p->cmd->name, signo == SIGINT ? "interrupted: finishing what runs; once more ends at once"
                                                      : "asked to end: finishing what runs; once more ends at once");
     interrupt(p);
+}
+
+/* `sim stop` means now: what does not end by itself within a moment is cut, so that the report comes within 5 s. */
+static void on_stop(void *arg)
+{
+    struct program *p = arg;
+
+    if (p->stopped)
+        return;
+    p->stopped = true;
+    usage_complain(p->cmd->name, "stopped by 'sim stop': finishing what ends within 2 s");
+    if (!p->interrupts)
+        interrupt(p);
+    loop_timer_set(p->loop, &p->cut_timer, mono_add(mono_now(), 2 * US_PER_S));
+}
+
+static void on_cut(struct timer *t)
+{
+    (void)t;
+    if (program.interrupts < 2)
+        interrupt(&program);
 }
 
 static void on_stdout(struct io *io, uint32_t events)
@@ -409,6 +436,8 @@ static enum err execute(struct program *p, struct errinfo *ei)
     }
     if (err)
         return err;
+    if (flags & CMD_LOADS)
+        kill_switch_arm(&p->ctx.kill_switch, &p->ctx, cmd->name, on_stop, p);
     char *baseline = NULL;
     if (flags & CMD_THEN_CHECK) {
         check_baseline_take(&p->ctx, &since);
@@ -438,7 +467,7 @@ static int run_command(const struct command *cmd, int argc, char **argv)
     struct errinfo ei = {0};
     bool help = false;
 
-    *p = (struct program){.cmd = cmd, .json.fd = -1, .csv.fd = -1, .end_timer.fn = end_now};
+    *p = (struct program){.cmd = cmd, .json.fd = -1, .csv.fd = -1, .end_timer.fn = end_now, .cut_timer.fn = on_cut};
     result_init(&p->result, cmd->name);
     p->result.sample = cmd->sample;
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;

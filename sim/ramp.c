@@ -2,6 +2,7 @@
  * fast as it did before the first step: what one step left behind must not be measured as the next one's. */
 #include "sim/ramp.h"
 #include "base/mem.h"
+#include "sim/kill_switch.h"
 #include "sim/remove.h"
 #include "sim/rundir.h"
 #include "sim/session.h"
@@ -185,6 +186,7 @@ static enum err open_log(struct ramp *r, struct errinfo *ei)
         return err_sys(ei, ERR_ENV, "cannot write %s", file);
     setvbuf(r->log, NULL, _IOLBF, 0); /* for those who follow it */
     fprintf(r->log, "step,session,operation,began,ms,outcome,status,bytes,reason\n");
+    kill_switch_name(r->w->ctx->kill_switch, r->run_dir);
     snprintf(r->w->ctx->result->run_dir, sizeof(r->w->ctx->result->run_dir), "%s", r->run_dir);
     return ERR_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "sim/kill_switch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,6 +59,7 @@ enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, stru
         return e;
     }
     loop_timer_set(w->loop, &d->flush, mono_add(mono_now(), FLUSH_US));
+    kill_switch_name(w->ctx->kill_switch, d->path);
     return ERR_OK;
 }
 

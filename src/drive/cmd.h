@@ -15,13 +15,15 @@ struct cmd_common { /* options of every command */
 struct loop;
 struct httpc;
 struct api_space;
+struct kill_switch;
 
 struct cmd_ctx {
     const struct cmd_common *common;
     struct target *target;
     struct loop *loop; /* NULL with CMD_NO_LOOP, as is http */
     struct httpc *http;
-    struct api_space *space; /* of all clients of the target */
+    struct api_space *space;         /* of all clients of the target */
+    struct kill_switch *kill_switch; /* of a command that makes load; else NULL */
     struct result *result;
     FILE *out;                /* for people: stdout, line-buffered; stderr when the JSON or CSV goes to stdout */
     bool tty, color;          /* of out */
@@ -40,6 +42,7 @@ enum cmd_flags {
     CMD_NEEDS_URL = 1,       /* TMA_URL must name a server that answers and may be aimed at */
     CMD_THEN_CHECK = 2,      /* the checks follow when it ended well */
     CMD_NO_LOOP = 4,         /* runs without a loop and an HTTP client */
+    CMD_LOADS = 32,          /* makes load: 'sim stop' ends it */
     CMD_FAILURES_MATTER = 8, /* failed operations make the exit status 1 unless --fail-on speaks of failures */
 };
 struct command { /* one row of the table in sim/main.c; each command's file defines its own */

@@ -1,0 +1,194 @@
+/* `sim stop`: ends every generator of a run, or all of them, here and on the machines that share its Redis, and comes
+ * back when they are gone. A stopped generator lets its locks go and reports; one that does not end is killed. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "sim/kill_switch.h"
+#include "store/kv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GRACE_US  (10 * US_PER_S) /* a generator needs 5 s at most */
+#define REDIS_US  (3 * US_PER_S)
+#define LOOK_US   (50 * US_PER_MS)
+#define RUN_OF(g) ((g)->run[0] ? (g)->run : "no run folder")
+
+struct stop_options {
+    const char *run;
+};
+static const struct opt_pos pos[] = {
+    {"run", OPT_STR, offsetof(struct stop_options, run), 0, 0, true, "a run's folder, or its name; default: every run"},
+    {0},
+};
+
+struct stopper {
+    struct cmd_ctx *ctx;
+    const char *run; /* NULL: all */
+    struct generator *here, *away;
+    size_t n_here, n_away;
+    struct kv *kv; /* NULL: none, or it does not answer */
+};
+
+static bool is_here(const struct stopper *s, const struct generator *g)
+{
+    for (size_t i = 0; i < s->n_here; i++)
+        if (s->here[i].proc.pid == g->proc.pid && strcmp(s->here[i].host, g->host) == 0)
+            return true;
+    return false;
+}
+
+/* One line a connection: "id=3 addr=… name=drivesim:host:4711:run:20261130T112828Z-1 age=…". */
+static size_t read_clients(const struct stopper *s, struct sv lines, struct generator *out)
+{
+    struct sv line, word;
+    size_t n = 0;
+    while (n < KILL_SWITCH_MAX && sv_split(&lines, '\n', &line))
+        while (sv_split(&line, ' ', &word)) {
+            if (!sv_starts(word, SV("name=drivesim:")))
+                continue;
+            struct sv name = {word.p + 5, word.n - 5};
+            if (kill_switch_parse_name(name, &out[n]) && kill_switch_meant(&out[n], s->run) && !is_here(s, &out[n]))
+                n++;
+            break;
+        }
+    return n;
+}
+
+/* How many run elsewhere; 0 too when Redis does not tell. */
+static MAY_YIELD size_t look_away(const struct stopper *s, struct generator *out)
+{
+    static const struct sv ask[] = {{"CLIENT", 6}, {"LIST", 4}};
+    struct kv_reply reply = {.s = NULL};
+    struct errinfo why;
+    size_t n = 0;
+    if (!s->kv)
+        return 0;
+    if (kv_command(s->kv, ARRAY_LEN(ask), ask, &reply, &why) == ERR_OK && reply.s)
+        n = read_clients(s, (struct sv){reply.s, reply.n}, out);
+    kv_reply_done(&reply);
+    return n;
+}
+
+static MAY_YIELD void connect_redis(struct stopper *s)
+{
+    struct errinfo why;
+    const char *url = s->ctx->target->redis_url;
+    if (!url)
+        return;
+    enum err e = kv_new(&s->kv, s->ctx->loop, url, &why);
+    if (e == ERR_OK)
+        e = kv_ready(s->kv, mono_add(mono_now(), REDIS_US), &why);
+    if (e == ERR_OK)
+        return;
+    LOGW("stop", "other machines are not reached: %s", err_message(&why));
+    if (s->kv)
+        kv_free(&s->kv);
+}
+
+static MAY_YIELD void call_redis(struct stopper *s)
+{
+    const struct sv say[] = {SV("PUBLISH"), SV(KILL_SWITCH_CHANNEL),
+                             sv_of(s->run ? kill_switch_own_name(s->run) : "*")};
+    struct errinfo why;
+    if (s->kv && kv_command(s->kv, ARRAY_LEN(say), say, NULL, &why) != ERR_OK)
+        LOGW("stop", "other machines are not reached: %s", err_message(&why));
+}
+
+static void name_them(const struct stopper *s)
+{
+    for (size_t i = 0; i < s->n_here; i++)
+        fprintf(s->ctx->out, "stopping: sim %s, process %d, %s\n", s->here[i].command, (int)s->here[i].proc.pid,
+                RUN_OF(&s->here[i]));
+    for (size_t i = 0; i < s->n_away; i++)
+        fprintf(s->ctx->out, "stopping: sim %s, process %d on %s, %s\n", s->away[i].command, (int)s->away[i].proc.pid,
+                s->away[i].host, RUN_OF(&s->away[i]));
+}
+
+static MAY_YIELD enum err end_here(struct stopper *s, struct errinfo *ei)
+{
+    struct proc *procs = mem_zalloc((s->n_here + 1) * sizeof(*procs));
+    for (size_t i = 0; i < s->n_here; i++)
+        procs[i] = s->here[i].proc;
+    enum err e = s->n_here ? proc_end(s->ctx->loop, procs, s->n_here, KILL_SWITCH_SIGNAL, GRACE_US, ei) : ERR_OK;
+    mem_free(procs);
+    return e;
+}
+
+static MAY_YIELD enum err await_away(struct stopper *s, struct errinfo *ei)
+{
+    struct mono limit = mono_add(mono_now(), GRACE_US);
+    struct generator *left = mem_zalloc(KILL_SWITCH_MAX * sizeof(*left));
+    enum err e = ERR_OK;
+    size_t n = s->n_away;
+    while (n > 0 && mono_before(mono_now(), limit)) {
+        n = look_away(s, left);
+        if (n > 0)
+            coro_sleep_until(s->ctx->loop, mono_add(mono_now(), LOOK_US));
+    }
+    if (n > 0)
+        e = err_set(ei, ERR_ENV, "%s still run elsewhere, the first is process %d on %s", COUNTED(n, "generator"),
+                    (int)left[0].proc.pid, left[0].host);
+    mem_free(left);
+    return e;
+}
+
+static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
+{
+    struct errinfo away_why;
+    struct mono began = mono_now();
+    char took[32];
+    size_t found = kill_switch_here(s->here, KILL_SWITCH_MAX);
+    for (size_t i = 0; i < found; i++)
+        if (kill_switch_meant(&s->here[i], s->run))
+            s->here[s->n_here++] = s->here[i];
+    connect_redis(s);
+    s->n_away = look_away(s, s->away);
+    name_them(s);
+    call_redis(s); /* also those whose connection has no name yet */
+    enum err e = end_here(s, ei);
+    enum err away = await_away(s, &away_why);
+    if (away != ERR_OK && e == ERR_OK) {
+        *ei = away_why;
+        e = away;
+    }
+    result_figure(s->ctx->result, "stopped", "generators", (double)(s->n_here + s->n_away), 0);
+    result_figure(s->ctx->result, "stopped", "seconds", (double)mono_diff(mono_now(), began) / 1e6, 2);
+    if (e == ERR_OK && s->n_here + s->n_away == 0)
+        fprintf(s->ctx->out, "no generator runs%s%s\n", s->run ? " for " : "", s->run ? s->run : "");
+    else if (e == ERR_OK)
+        fprintf(s->ctx->out, "%s ended after %s\n", COUNTED(s->n_here + s->n_away, "generator"),
+                str_duration(took, sizeof(took), mono_diff(mono_now(), began)));
+    return e;
+}
+
+static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    const struct stop_options *o = arg;
+    struct stopper s = {.ctx = ctx,
+                        .run = o->run,
+                        .here = mem_zalloc(KILL_SWITCH_MAX * sizeof(struct generator)),
+                        .away = mem_zalloc(KILL_SWITCH_MAX * sizeof(struct generator))};
+    enum err e = stop_all(&s, ei);
+    if (s.kv)
+        kv_free(&s.kv);
+    mem_free(s.here);
+    mem_free(s.away);
+    return e;
+}
+
+static void sample(struct result *r)
+{
+    result_figure(r, "stopped", "generators", 0, 0);
+    result_figure(r, "stopped", "seconds", 0, 2);
+}
+
+const struct command cmd_stop = {
+    .name = "stop",
+    .summary = "ends every generator of a run at once, here and on the machines that share its Redis",
+    .usage = "sim stop [RUN] [options]",
+    .examples = "sim stop\nsim stop runs/20261130T112828Z-1",
+    .pos = pos,
+    .conf_size = sizeof(struct stop_options),
+    .run = run,
+    .sample = sample,
+};
