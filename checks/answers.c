@@ -16,6 +16,8 @@
 #define ALIVE_US   (5 * US_PER_S)
 #define CUT_OLD_US (10 * US_PER_S) /* what the end of the run cut had waited for longer than that */
 
+#define DETAILS_KEPT 50 /* drive/result.h: what is beyond is counted alone */
+
 struct answer {
     int64_t sent_us, told_us;
 };
@@ -128,7 +130,7 @@ static const char *file_of(const struct judge *k, const struct journal_trouble *
 static void report(struct judge *k, const struct journal_trouble *t)
 {
     char at[32], email[80] = "";
-    const char *file = file_of(k, t);
+    const char *file = k->r->wrong < DETAILS_KEPT ? file_of(k, t) : "";
     if (t->login < k->j->n_logins && k->j->emails[t->login])
         snprintf(email, sizeof(email), " as %s", k->j->emails[t->login]);
     check_detail(k->r, "%s of app %" PRIu32 "%s%s%s, %s at %s after %.1f s%s (%s); look for it in the server's log",

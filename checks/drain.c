@@ -51,13 +51,13 @@ static MAY_YIELD int64_t look_at_streams(struct check_ctx *c, int64_t *progress)
 
 /* What has to become 0, or is -1 where it cannot be told; progress changes as long as somebody is at it. */
 static const struct rest {
-    const char *what;
+    const char *one, *many;
     int64_t patience_us;
     MAY_YIELD int64_t (*look)(struct check_ctx *c, int64_t *progress);
 } rests[CHECK_RESTS] = {
-    [CHECK_REST_JOBS] = {"jobs queued", JOBS_US, look_at_jobs},
-    [CHECK_REST_RESERVED] = {"reservations", RESERVED_US, look_at_reservations},
-    [CHECK_REST_STREAMS] = {"streams left open", STREAMS_US, look_at_streams},
+    [CHECK_REST_JOBS] = {"job queued", "jobs queued", JOBS_US, look_at_jobs},
+    [CHECK_REST_RESERVED] = {"reservation", "reservations", RESERVED_US, look_at_reservations},
+    [CHECK_REST_STREAMS] = {"stream left open", "streams left open", STREAMS_US, look_at_streams},
 };
 
 /* What is left when it was given up. */
@@ -108,7 +108,8 @@ static void run(struct check_ctx *c, struct check_result *r)
         if (c->left[i] < 0)
             continue;
         r->examined++;
-        at += (size_t)snprintf(line + at, sizeof(line) - at, "%" PRId64 " %s, ", c->left[i], rests[i].what);
+        at += (size_t)snprintf(line + at, sizeof(line) - at, "%" PRId64 " %s, ", c->left[i],
+                               c->left[i] == 1 ? rests[i].one : rests[i].many);
     }
     if (r->examined == 0) {
         check_not_run(r, "neither the database nor the server tells whether it is at rest");

@@ -129,8 +129,9 @@ static void run(struct check_ctx *c, struct check_result *r)
         check_detail(r, "the server counted %" PRId64 " errors (unexpected 5xx); look at its log for the requests",
                      now - before);
     judge_streams(c, r);
-    check_summary(r, "%" PRId64 " server errors, %" PRId64 " streams left open", now - before,
-                  c->left[CHECK_REST_STREAMS] > 0 ? c->left[CHECK_REST_STREAMS] : 0);
+    int64_t streams = c->left[CHECK_REST_STREAMS] > 0 ? c->left[CHECK_REST_STREAMS] : 0;
+    check_summary(r, "%" PRId64 " server error%s, %" PRId64 " stream%s left open", now - before,
+                  now - before == 1 ? "" : "s", streams, streams == 1 ? "" : "s");
 }
 
 const struct check check_server = {"server", "errors that the server counted itself, streams that it holds for nobody",
