@@ -84,7 +84,8 @@ static bool same(const struct fate *f, enum drive_op op, const char *a, const ch
     return numbered ? fate_is_twin(a, of) : strcmp(a, of) == 0;
 }
 
-/* What the item was called, or where it was, before any rename (move) of the run. True when nothing is known of it. */
+/* What the item was called, or where it was, before any rename (move) of the run. True when nothing is known of it. The
+ * name of a copy is its source's when it was copied, which another app may have renamed meanwhile: nobody told it. */
 static bool was_first(const struct fate *f, enum drive_op op, const char *is)
 {
     bool known = false;
@@ -92,7 +93,7 @@ static bool was_first(const struct fate *f, enum drive_op op, const char *is)
         const struct journal_op *o = f->ops[i];
         const char *was = NULL;
         if (fate_makes(o) && journal_maybe(o))
-            was = op == OP_RENAME ? o->name : fate_folder_of(o);
+            was = op == OP_MOVE ? fate_folder_of(o) : o->op == OP_COPY ? NULL : o->name;
         else if (o->op == op)
             was = before(o);
         known |= was && was[0];

@@ -158,7 +158,8 @@ static void test_fits(void **state)
         {"U:a@F", "a@F;0", false, false},
         {"U:a@F?", "gone", true, true},
         {"C:a@F", "a (2)@F", true, true},
-        {"C:a@F", "b@F", false, true},
+        {"C:a@F", "b@F", true, true}, /* its source was renamed before it was copied */
+        {"C:a@F", "a@G", false, true},
         /* saves claim neither name nor place */
         {"S:1>2", "x@Y", true, true},
         {"S:1>2", "gone", false, false},
