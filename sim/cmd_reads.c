@@ -83,9 +83,14 @@ static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, s
     struct timing *t = &res->part[part];
     struct buf path = BUF_INIT(4096);
     bool there = read_path(&c->stage, row, &path);
+    const char *unfit = read_unfit(&c->stage, row);
     buf_done(&path);
     if (!t->took)
         t->took = hist_new();
+    if (unfit) {
+        str_format(res->untried, sizeof(res->untried), "%s", unfit);
+        return;
+    }
     if (!there) {
         str_format(res->untried, sizeof(res->untried), "the server (or DATABASE_URL) tells nothing to ask with");
         return;

@@ -365,9 +365,10 @@ static void report(struct command_refusals *c)
 
 static MAY_YIELD void run_rows(struct command_refusals *c, bool alone)
 {
+    bool calls = target_logins_given(c->ctx->target);
     for (size_t i = 0; i < n_refusals; i++) {
         const struct refusal *f = &refusals[i];
-        if (!wanted(c->conf, f) || alone != ((f->flags & ROW_ALONE) != 0))
+        if (!wanted(c->conf, f) || alone != ((f->flags & ROW_ALONE) != 0) || ((f->flags & ROW_CALLS) != 0) != calls)
             continue;
         run_row(c, f, &c->rows[i]);
         print_row(c, f, &c->rows[i]);

@@ -85,6 +85,9 @@ bool read_path(const struct reads_stage *s, const struct read *row, struct buf *
 MAY_YIELD bool read_ask(struct reads_stage *s, const struct read *row, bool whole, struct arena *mem,
                         struct reading *out);
 void reading_done(struct reading *r);
+/* read_call.c: the row by a client's call. NULL, or why this server has no such read. */
+const char *read_unfit(const struct reads_stage *s, const struct read *row);
+MAY_YIELD bool read_call(struct reads_stage *s, const struct read *row, struct arena *mem, struct reading *out);
 const char *read_word(const struct reads_stage *s, struct sv word); /* NULL: no such word */
 
 /* read_truth.c: NULL when the answer holds; else what is wrong, in dst. *checked: it was compared with rows. */

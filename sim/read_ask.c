@@ -181,6 +181,8 @@ bool read_ask(struct reads_stage *s, const struct read *row, bool whole, struct 
 {
     struct buf first = BUF_INIT(4096), path = BUF_INIT(8192);
     struct gathering g = {.out = out, .mem = mem};
+    if (!(api_caps(s->logins[0]) & API_CAP_TMA_WIRE))
+        return read_call(s, row, mem, out);
     *out = (struct reading){0};
     bool ok = read_path(s, row, &first) && one_page(s, row, buf_cstr(&first), &g);
     bool more = whole || row->kind != READ_KIND_FEED;

@@ -57,8 +57,12 @@ static MAY_YIELD enum err logins_in(struct reads_stage *s, struct errinfo *ei)
     struct arena *mem = arena_new(16 << 10);
     struct api_users users = {0};
     struct api_result r = {0};
-    enum err e = login_add(s, OWNER, &r, ei);
+    char owner[TARGET_LOGIN_MAX + 1];
+    target_owner(s->ctx->target, 0, owner, sizeof(owner));
+    enum err e = login_add(s, owner, &r, ei);
     s->requests++;
+    if (e == ERR_OK && !(api_caps(s->logins[0]) & API_CAP_TMA_WIRE))
+        (void)!api_probe(s->logins[0], &r); /* what it has decides which reads there are */
     if (e == ERR_OK && api_sub_users(s->logins[0], mem, &users, &r) != ERR_OK)
         users.n = 0;
     for (size_t i = 0; i < users.n && s->n_logins < LOGINS_MOST && e == ERR_OK; i++)
@@ -85,6 +89,10 @@ static MAY_YIELD void ask_database(struct reads_stage *s)
         " (SELECT parent_id FROM n ORDER BY n DESC, 1 LIMIT 1), (SELECT parent_id FROM n WHERE n <= 20 ORDER BY n "
         "DESC, 1 LIMIT 1)";
     struct pg_result *res = NULL;
+    if (target_logins_given(s->ctx->target)) {
+        err_set(&s->pg_why, ERR_ENV, "not offered");
+        return;
+    }
     if (!s->ctx->target->database_url) {
         err_set(&s->pg_why, ERR_ENV, "DATABASE_URL is not set");
         return;
@@ -231,8 +239,10 @@ static MAY_YIELD void make_own(struct reads_stage *s)
         if (api_upload(s->logins[0], &u, mem, &f, &r) == ERR_OK && r.outcome == OUT_OK)
             ids[n++] = f.id;
     }
-    if (n > 0 && (!mark(s, "/api/files/star", "starred", ids, n / 2) ||
-                  !mark(s, "/api/files/delete", NULL, ids + n / 2, n - n / 2)))
+    bool wire = api_caps(s->logins[0]) & API_CAP_TMA_WIRE;
+    if (wire && n > 0 &&
+        (!mark(s, "/api/files/star", "starred", ids, n / 2) ||
+         !mark(s, "/api/files/delete", NULL, ids + n / 2, n - n / 2)))
         LOGW("reads", "files could not be starred and trashed: those rows read what there is");
     arena_free(&mem);
 }

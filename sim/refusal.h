@@ -91,7 +91,8 @@ enum refusal_flags {
     ROW_ALONE = 8,        /* loads the server itself: after the background has ended */
     ROW_MAY_ALLOW = 16,   /* a server may allow it: its own policy */
     ROW_OWN_ACCOUNT = 32, /* needs the account that the stage makes, with a quota of its own */
-    ROW_PLAIN = 64        /* speaks bare TCP: not over TLS */
+    ROW_PLAIN = 64,       /* speaks bare TCP: not over TLS */
+    ROW_CALLS = 128       /* by the client's calls: for servers with another wire than TMA Cloud's, and those alone */
 };
 
 /* refusal_ask.c */
@@ -107,6 +108,16 @@ MAY_YIELD void refusal_request(struct stage *s, struct httpc_peer *peer, const s
 void answer_read(struct answer *a, struct sv body);
 /* NULL: the answer is the refusal that the row expects; else what is wrong with it. Pure. */
 const char *refusal_problem(const struct refusal *f, const struct answer *a, int64_t within_us, char *dst, size_t n);
+
+/* refusal_call.c: asked by the client's calls */
+MAY_YIELD void refusal_call_locked_save(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_locked_lock(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_locked_delete(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_stale(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_taken(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_below_itself(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_password(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
+MAY_YIELD void refusal_call_nobody(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out);
 
 /* refusal_rows.c */
 extern const struct refusal refusals[];

@@ -176,6 +176,16 @@ const struct refusal refusals[] = {
     {"logins_spent", "a login whose attempts are spent", WHO_NOBODY, 429, POST("/api/login", NULL), .flags = ROW_RETRY, .before = refusal_spend_logins, .ask = refusal_ask_login},
     {"requests_spent", "a login whose requests are spent", WHO_SPENDER, 429, GET("/api/files"), .flags = ROW_RETRY | ROW_ALONE, .before = refusal_spend_requests},
     {"requests_spent_upload", "an upload when the requests are spent", WHO_SPENDER, 429, UPLOAD, .size = SIZE_OVER, .flags = ROW_RETRY | ROW_ALONE, .before = refusal_spend_requests},
+
+    /* on servers with another wire */
+    {"call_locked_save", "a save of a file that another holds", WHO_OWNER, 423, .code = "LOCKED", .header = "{locked}", .flags = ROW_CALLS, .ask = refusal_call_locked_save},
+    {"call_locked_lock", "a lock that another holds", WHO_OWNER, 423, .code = "LOCKED", .header = "{locked}", .flags = ROW_CALLS, .ask = refusal_call_locked_lock},
+    {"call_locked_delete", "the deletion of a file that another holds", WHO_OWNER, 423, .code = "LOCKED", .header = "{locked}", .flags = ROW_CALLS, .ask = refusal_call_locked_delete},
+    {"call_stale_version", "a save over a version that is not the current one", WHO_OWNER, 412, .code = "VERSION_CONFLICT", .header = "{stale}", .flags = ROW_CALLS, .ask = refusal_call_stale},
+    {"call_name_taken", "a folder whose name is taken", WHO_OWNER, 409, .code = "EXISTS", .header = "{child}", .flags = ROW_CALLS, .ask = refusal_call_taken},
+    {"call_move_below_itself", "a folder moved below itself", WHO_OWNER, 403, 409, .header = "{child}", .flags = ROW_CALLS, .ask = refusal_call_below_itself},
+    {"call_wrong_password", "a sign-in with a wrong password", WHO_NOBODY, 401, .flags = ROW_CALLS, .ask = refusal_call_password},
+    {"call_nobody", "a sign-in without a password", WHO_NOBODY, 401, .flags = ROW_CALLS | ROW_MAY_ALLOW, .ask = refusal_call_nobody},
 };
 /* clang-format on */
 const size_t n_refusals = ARRAY_LEN(refusals);

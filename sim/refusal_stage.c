@@ -37,7 +37,7 @@ static MAY_YIELD bool enter(struct stage *s, struct api *a, const char *email, c
         if (name)
             (void)!api_sign_up(a, email, s->ctx->target->password, name, r);
         else
-            (void)!api_sign_in(a, email, s->ctx->target->password, r);
+            (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
         if (r->outcome != OUT_THROTTLED)
             return r->outcome == OUT_OK;
         LOGI("refusals", "%s: the login limiter asks to wait", email);
@@ -337,9 +337,28 @@ static MAY_YIELD enum err make_things(struct stage *s, struct errinfo *ei)
 
 /* ---- the whole ---- */
 
+/* The first given login, and the second where it works in the same tree. */
+static MAY_YIELD enum err given_in(struct stage *s, struct errinfo *ei)
+{
+    char name[TARGET_LOGIN_MAX + 1], second[TARGET_LOGIN_MAX + 1];
+    target_owner(s->ctx->target, 0, name, sizeof(name));
+    sign_in_as(s, WHO_OWNER, name);
+    if (!s->logins[WHO_OWNER])
+        return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "%s", s->why[WHO_OWNER]);
+    if (target_owner(s->ctx->target, 1, second, sizeof(second)))
+        sign_in_as(s, WHO_SECOND, second);
+    if (s->logins[WHO_SECOND] && strcmp(api_tree(s->logins[WHO_SECOND]), api_tree(s->logins[WHO_OWNER])) != 0)
+        api_free(&s->logins[WHO_SECOND]);
+    if (!s->logins[WHO_SECOND])
+        sign_in_as(s, WHO_SECOND, name);
+    return make_things(s, ei);
+}
+
 enum err stage_build(struct stage *s, struct errinfo *ei)
 {
     struct http_url u;
+    if (target_logins_given(s->ctx->target))
+        return given_in(s, ei);
     enum err e = http_url_parse(s->ctx->target->url, &u, ei);
     if (e != ERR_OK)
         return e;
