@@ -86,18 +86,21 @@ bool dav_is_name_taken(const struct api_result *r)
     return strcmp(r->code, "EXISTS") == 0;
 }
 
-static void refused(struct api *a, const struct dav_call *c, const struct http_resp *resp, struct api_result *r)
+static void refused(const struct dav_call *c, const struct http_resp *resp, struct api_result *r)
 {
     char text[200];
     if (dav_error_text((struct sv){buf_cstr(&resp->body), resp->body.len}, text, sizeof text))
         api_reason(r, text);
     else
         snprintf(r->reason, sizeof r->reason, "HTTP %d without a reason", resp->status);
-    (void)a;
     if (resp->status == 501 || (resp->status == 405 && strcmp(c->method, "MKCOL") != 0))
         snprintf(r->code, sizeof r->code, "%s", API_CODE_ABSENT);
-    else if (resp->status == 423)
+    else if (resp->status == 423 || resp->status == 424)
         snprintf(r->code, sizeof r->code, "LOCKED");
+    if (resp->status == 424) { /* Failed Dependency: something in the folder is locked */
+        r->outcome = OUT_CONFLICT;
+        snprintf(r->reason, sizeof r->reason, "something in it is locked");
+    }
     if (resp->status == 429 || resp->status == 503)
         r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "Retry-After"), wall_now());
 }
@@ -263,7 +266,7 @@ static void verdict(struct attempt *t, enum err err, const struct errinfo *ei, s
                  to.n ? to.p : "");
         api_reason(r, text);
     } else if (r->outcome != OUT_OK) {
-        refused(t->a, t->c, resp, r);
+        refused(t->c, resp, r);
     }
 }
 

@@ -1,0 +1,173 @@
+# The webdav dialect against servers that answer oddly: tags that no condition holds with, hrefs as they should not be,
+# failures inside a 207, redirects; and what Nextcloud adds, which no test here can start.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use FakeDav;
+use File::Temp qw(tempdir);
+use Sim;
+
+my $dir = tempdir(CLEANUP => 1);
+sub run_on {
+    my ($d, @args) = @_;
+    unlink "$dir/json";
+    my $r = sim([ @args, '--json', "$dir/json" ], dir => $dir, env => { TMA_URL => $d->url });
+    $r->{json} = -s "$dir/json" ? json_file("$dir/json") : {};
+    $r->{check} = { map { $_->{name} => $_ } @{ $r->{json}{checks} // [] } };
+    return $r;
+}
+sub seeded {
+    my $d = FakeDav->new(@_);
+    my $r = run_on($d, qw(seed 0 0.002));
+    is $r->{status}, 0, 'seeded' or diag $r->{out}, $r->{err};
+    return $d;
+}
+spew("$dir/saves", "save 1\n");
+
+# ---- K03: tags that are weak for ever
+{
+    my $d = seeded(etags => 'weak');
+    my $r = run_on($d, qw(run 1 2 60 2 --mix), "$dir/saves");
+    is $r->{status}, 1, 'K03: no save can work';
+    like $r->{out}, qr/no usable strong validator: If-Match never holds with the tag W\//, 'K03: and that is the reason told';
+    my ($saves) = grep { $_ } map { $_->{failed} } $r->{json}{operations}{save};
+    my $puts = $d->count(qr{^PUT }) - 16;
+    my @conditions = map { $_->{headers}{'if-match'} } grep { $_->{method} eq 'PUT' && $_->{headers}{'if-match'} } @{ $d->log };
+    cmp_ok scalar(@conditions), '<=', 5 * ($saves + 1), 'K03: after five tries each';
+    is scalar(grep { !/^"[^",]+"$/ } @conditions), 0, 'K03: with exactly one strong tag';
+    is scalar(grep { ($_->{headers}{'accept-encoding'} // '') ne 'identity' } @{ $d->log }), 0, 'K03: asking for identity encoding';
+    $d = seeded(etags => 'gzip');
+    $r = run_on($d, qw(run 1 2 60 2 --mix), "$dir/saves");
+    is $r->{status}, 0, 'K03: a "-gzip" tag is tried without its end' or diag $r->{out};
+    cmp_ok $r->{json}{operations}{save}{ok}, '>', 0, 'K03: and holds';
+    $d = seeded(etags => 'fresh');
+    $r = run_on($d, qw(run 1 1 120 2 --mix), "$dir/saves");
+    is $r->{status}, 0, 'K03: a tag that is weak for a second is waited out' or diag $r->{out};
+    is $r->{json}{operations}{save}{failed}, 0, 'K03: without a failure';
+    $d = seeded(etags => 'none');
+    $r = run_on($d, qw(run 1 2 60 1s));
+    is $r->{status}, 0, 'no tags at all';
+    like $r->{out}, qr/no versions: saves unconditionally/, 'is a fallback, and said';
+}
+
+# ---- C14: hrefs
+for my $hrefs (qw(raw absolute)) {
+    my $d = seeded(hrefs => $hrefs);
+    my @odd = ('This & that', 'example[a].txt', 'a+b', '100%.txt', 'a%b', "caf\xc3\xa9");
+    $d->put('/drivesim-load/odd');
+    $d->put("/drivesim-load/odd/$_", 'x') for @odd;
+    my $want = scalar(keys %{ $d->tree }) - 3; # the root, the place and its marker
+    my $r = run_on($d, 'check');
+    is $r->{status}, 0, "C14: $hrefs hrefs" or diag $r->{out}, $r->{err};
+    like $r->{out}, qr/structure\s+$want entries, 0 wrong/, "C14: $hrefs: every entry, once";
+}
+
+# ---- X07: a slash that the server insists on; what it makes of the Destination
+{
+    my $d = seeded(slash => 1);
+    my $r = run_on($d, qw(run 2 2 200 2));
+    is $r->{status}, 0, 'X07: a folder without its slash is asked for again' or diag $r->{out};
+    my @to = map { $_->{headers}{destination} } grep { $_->{headers}{destination} } @{ $d->log };
+    cmp_ok scalar(@to), '>', 0, 'X07: things were moved';
+    is scalar(grep { index($_, $d->origin . '/dav/drivesim-load/') != 0 } @to), 0, 'X07: Destination is absolute and shares the base';
+    is scalar(grep { $_->{status} == 502 } @{ $d->log }), 0, 'X07: never another host';
+    is scalar(grep { ($_->{headers}{overwrite} // '') ne 'F' } grep { $_->{headers}{destination} } @{ $d->log }), 0, 'S03: nothing is overwritten';
+}
+
+# ---- X08: a redirect
+{
+    my $other = FakeDav->new;
+    my $d = FakeDav->new(redirect => $other->origin);
+    my $r = run_on($d, qw(seed 0 0.002));
+    is $r->{status}, 3, 'X08: a server that redirects';
+    like $r->{err}, qr/redirects to \Q@{[ $other->origin ]}\E.*set TMA_URL/, 'X08: the right URL is named';
+    is scalar(@{ $other->log }), 0, 'X08: nothing went to the other host';
+    $d = seeded();
+    $d->rule(method => 'PUT', status => 301, headers => [ 'Location: ' . $other->origin . '/x' ]);
+    $r = run_on($d, qw(run 1 2 60 1s --mix), "$dir/saves");
+    is $r->{status}, 1, 'X08: a write that is redirected has failed';
+    is scalar(@{ $other->log }), 0, 'X08: and is sent nowhere else';
+}
+
+# ---- a 207 is read item by item
+{
+    my $d = seeded();
+    spew("$dir/trash", "trash 1\n");
+    $d->rule(method => 'DELETE', status => 207, body => '<d:multistatus xmlns:d="DAV:"><d:response><d:href>/dav/drivesim-load/x</d:href>'
+        . '<d:status>HTTP/1.1 500 Internal</d:status></d:response></d:multistatus>');
+    my $r = run_on($d, qw(run 1 2 60 1s --mix), "$dir/trash");
+    is $r->{status}, 1, 'a failure inside a 207 is a failure';
+    like $r->{out}, qr{trash: 500 500 for /dav/drivesim-load/x in a multi-status answer}, 'and names the item';
+    my $e = seeded();
+    $e->rule(method => 'DELETE', status => 207, body => '<d:multistatus xmlns:d="DAV:"><d:response>');
+    $r = run_on($e, qw(run 1 2 60 1s --mix), "$dir/trash");
+    is $r->{status}, 1, 'so is a 207 that is cut short';
+    $e = seeded();
+    $e->rule(method => 'PROPFIND', path => qr{drivesim-load/.}, status => 207,
+        body => '<!DOCTYPE x [<!ENTITY a "b">]><d:multistatus xmlns:d="DAV:">&a;</d:multistatus>');
+    $r = run_on($e, 'check');
+    isnt $r->{status}, 0, 'a document type is refused';
+}
+
+# ---- K09: a lock on a name that is gone makes no empty file
+{
+    my $d = seeded();
+    $d->rule(method => 'LOCK', status => 412);
+    my $r = run_on($d, qw(run 2 3 120 2 --mix), "$dir/saves");
+    isnt $r->{status}, 2, 'K09: locks refused by their condition';
+    is scalar(grep { $_->{method} eq 'LOCK' && ($_->{headers}{'if-match'} // '') ne '*' } @{ $d->log }), 0, 'K09: a lock is asked for what is there';
+}
+
+# ---- no locks: by version alone
+{
+    my $d = seeded(locks => 0);
+    my $r = run_on($d, qw(run 2 2 120 2 --mix), "$dir/saves");
+    is $r->{status}, 0, 'a server of class 1' or diag $r->{out};
+    like $r->{out}, qr/no edit locks: saves by version alone/, 'the fallback is said';
+    is $d->count(qr/^LOCK/), 0, 'no lock is asked for';
+}
+
+# ---- Nextcloud
+{
+    my $d = FakeDav->new(cloud => 1, prefix => '');
+    my $r = run_on($d, qw(seed 1 0.002));
+    is $r->{status}, 0, 'a cloud, with its administrator' or diag $r->{out}, $r->{err};
+    my @made = grep { $_->{method} eq 'POST' && $_->{path} =~ m{^/ocs/} } @{ $d->log };
+    is scalar(@made), 2, 'owner and user are signed up by OCS';
+    is scalar(grep { ($_->{headers}{'ocs-apirequest'} // '') ne 'true' } @made), 0, 'without a browser\'s request token';
+    my @puts = grep { $_->{method} eq 'PUT' && $_->{path} !~ /made-by/ } @{ $d->log };
+    is scalar(grep { $_->{path} !~ m{^/remote\.php/dav/files/owner%40load\.test/drivesim-load/} } @puts), 0, 'files of the owner';
+    is scalar(grep { ($_->{headers}{'oc-checksum'} // '') !~ /^SHA256:[0-9a-f]{64}$/ } @puts), 0, 'with their checksums';
+    is scalar(grep { ($_->{headers}{'x-oc-mtime'} // '') !~ /^\d+$/ } @puts), 0, 'and times';
+    $r = run_on($d, qw(run 2 2 120 2));
+    is $r->{status}, 0, 'a run there' or diag $r->{out}, $r->{err};
+    cmp_ok $r->{json}{operations}{rename}{ok} + $r->{json}{operations}{move}{ok} + $r->{json}{operations}{save}{ok}, '>', 0, 'at work';
+    $r = run_on(FakeDav->new(cloud => 1, prefix => '', strangers => ['carol']), qw(seed 0 0.002));
+    is $r->{status}, 3, 'a cloud that holds other users';
+    like $r->{err}, qr/holds other users, outside \@load\.test/, 'is refused';
+}
+
+# ---- options
+{
+    my $d = FakeDav->new;
+    my %wrong = (
+        'an unknown dialect' => [ [ '--dialect', 'ftp' ], $d->url, qr/--dialect takes one of tma, webdav/ ],
+        'a dialect that does not fit' => [ [ '--dialect', 'tma' ], $d->url, qr/webdav:\/\/ is no URL of the dialect tma/ ],
+        'a users file that is not there' => [ [ '--users', '/nonexistent' ], $d->url, qr/cannot read \/nonexistent/ ],
+        'users of a server that signs up its own' => [ [ '--users', "$dir/users" ], 'http://127.0.0.1:1', qr/--users is for servers that sign nobody up/ ],
+        'another host' => [ [], 'webdav://a:b@dav.example.org/', qr/--allow-host dav\.example\.org/ ],
+        'production' => [ [], 'webdav://a:b@prod.example.org/', qr/production/ ],
+    );
+    spew("$dir/users", "a:b\n");
+    for my $what (sort keys %wrong) {
+        my ($args, $url, $says) = @{ $wrong{$what} };
+        my $r = sim([ 'seed', 0, '0.002', @$args ], dir => $dir, env => { TMA_URL => $url });
+        like $r->{err}, $says, $what;
+        unlike $r->{err}, qr/a:b/, "$what: no password in it";
+        cmp_ok $r->{status}, '>=', 2, "$what: before anything is done";
+    }
+    is scalar(@{ $d->log }), 0, 'nothing was asked';
+}
+
+done_testing;

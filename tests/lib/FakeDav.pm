@@ -1,0 +1,258 @@
+package FakeDav;
+# A scripted WebDAV server in one child process, its tree kept in memory: what real servers can do and the two of
+# Dav.pm do not. A test reads the log of all requests and the tree afterwards.
+#
+#   my $d = FakeDav->new(users => { ann => 'pw' });
+#   $d->rule(method => 'DELETE', path => qr{/x$}, status => 207, body => $xml, times => 1);   # instead of what it does
+#   etags => 'weak' | 'gzip' | 'none' | 'fresh'   # W/"x" for ever; "x-gzip" listed, "x" compared; none; weak for a second
+#   hrefs => 'raw' | 'absolute'                   # not encoded; with scheme and host
+#   cloud => 1                                    # as Nextcloud: status.php, files of each user, OCS accounts, oc:fileid
+#   strangers => ['carol'], redirect => $url, locks => 0, slash => 1 (a folder without its slash is redirected)
+#   $d->log; $d->tree; $d->url; $d->stop;
+#
+# Core modules only.
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::INET;
+use JSON::PP;
+use MIME::Base64;
+use POSIX ();
+use Time::HiRes qw(time);
+
+my $J = JSON::PP->new->latin1->canonical;
+
+sub new {
+    my ($class, %conf) = @_;
+    my $c = { users => { ann => 'pw' }, prefix => '/dav', etags => 'strong', hrefs => 'encoded', locks => 1, %conf };
+    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 128, ReuseAddr => 1) or die "listen: $!";
+    $c->{port} = $listen->sockport;
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM);
+        $SIG{PIPE} = 'IGNORE';
+        my $self = bless { c => $c, tree => {}, log => [], rules => [], n => 0, locks => {} }, 'FakeDav::Server';
+        eval { $self->serve($listen); 1 } or print STDERR "FakeDav: $@";
+        POSIX::_exit(0);
+    }
+    return bless { pid => $pid, owner => $$, %$c }, $class;
+}
+sub url { my ($s, $user) = @_; $user //= 'ann'; return "webdav://$user:$s->{users}{$user}\@127.0.0.1:$s->{port}$s->{prefix}" }
+sub origin { return "http://127.0.0.1:$_[0]{port}" }
+sub _ctl {
+    my ($self, $what, $arg) = @_;
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) or die "fake gone: $!";
+    my $body = $J->encode({ what => $what, arg => $arg });
+    print {$s} "POST /_ctl HTTP/1.1\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
+    my $all = do { local $/; <$s> };
+    return $J->decode((split /\r\n\r\n/, $all, 2)[1])->{result};
+}
+sub rule { my ($self, %r) = @_; $r{path} = "$r{path}" if defined $r{path}; return $self->_ctl(rule => \%r) }
+sub log { return $_[0]->_ctl('log') }      # [{method, path, status, headers => {lower-case name => value}}]
+sub tree { return $_[0]->_ctl('tree') }    # {path => size, or -1 of a folder}
+sub put { my ($self, $path, $data) = @_; return $self->_ctl(put => [ $path, $data ]) }    # data undef: a folder
+sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
+sub stop {
+    my ($self) = @_;
+    my $pid = delete $self->{pid} or return;
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+    return;
+}
+sub DESTROY { my ($self) = @_; local ($?, $@); $self->stop if $self->{owner} == $$; return }
+
+package FakeDav::Server;
+use strict;
+use warnings;
+use MIME::Base64;
+use Time::HiRes qw(time);
+
+sub serve {
+    my ($self, $listen) = @_;
+    my $sel = IO::Select->new($listen);
+    my %in;
+    while (1) {
+        for my $fh ($sel->can_read) {
+            if ($fh == $listen) { my $new = $listen->accept or next; $sel->add($new); $in{$new} = ''; next }
+            my $n = sysread $fh, $in{$fh}, 1 << 20, length $in{$fh};
+            if (!$n) { $sel->remove($fh); delete $in{$fh}; close $fh; next }
+            while ($in{$fh} =~ /\A(.*?)\r\n\r\n/s) {
+                my $head = $1;
+                my ($length) = $head =~ /^content-length:\s*(\d+)/mi;
+                last if length($in{$fh}) < length($head) + 4 + ($length // 0);
+                my $body = substr $in{$fh}, length($head) + 4, $length // 0;
+                substr $in{$fh}, 0, length($head) + 4 + ($length // 0), '';
+                my $answer = $self->answer($head, $body);
+                while (length $answer) { my $w = syswrite $fh, $answer // last; last if !$w; substr $answer, 0, $w, '' }
+            }
+        }
+    }
+    return;
+}
+
+sub answer {
+    my ($self, $head, $body) = @_;
+    my ($method, $target) = $head =~ /\A(\S+) (\S+)/;
+    my %h = map { /^([^:\s]+):\s*(.*?)\s*$/ ? (lc $1 => $2) : () } split /\r\n/, $head;
+    if ($target eq '/_ctl') {
+        my $c = $J->decode($body);
+        my $result = $self->can("ctl_$c->{what}")->($self, $c->{arg});
+        my $json = $J->encode({ result => $result });
+        return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " . length($json) . "\r\n\r\n$json";
+    }
+    my ($status, $type, $text, @more) = $self->handle($method, $target, \%h, $body);
+    push @{ $self->{log} }, { method => $method, path => $target, status => $status, headers => \%h };
+    $text = '' if $method eq 'HEAD';
+    return join "\r\n", "HTTP/1.1 $status X", 'Content-Type: ' . ($type // 'text/html'), 'Content-Length: ' . length($text // ''),
+        @more, '', $text // '';
+}
+
+sub ctl_rule { my ($self, $r) = @_; push @{ $self->{rules} }, $r; return 1 }
+sub ctl_log { return $_[0]{log} }
+sub ctl_tree { my ($self) = @_; return { map { $_ => $self->{tree}{$_}{dir} ? -1 : length $self->{tree}{$_}{data} } keys %{ $self->{tree} } } }
+sub ctl_put { my ($self, $a) = @_; $self->store($a->[0], $a->[1]); return 1 }
+
+sub store {
+    my ($self, $path, $data) = @_;
+    my $old = $self->{tree}{$path};
+    $self->{tree}{$path} = { dir => !defined $data, data => $data, rev => ++$self->{n}, id => $old ? $old->{id} : ++$self->{n}, at => time };
+    return;
+}
+
+sub handle {
+    my ($self, $method, $target, $h, $body) = @_;
+    my $c = $self->{c};
+    return (301, undef, '', "Location: $c->{redirect}$target") if $c->{redirect};
+    for my $r (@{ $self->{rules} }) {
+        next if defined $r->{method} && $r->{method} ne $method;
+        next if defined $r->{path} && $target !~ /$r->{path}/;
+        next if defined $r->{times} && $r->{times}-- <= 0;
+        return ($r->{status}, 'application/xml', $r->{body} // '', @{ $r->{headers} // [] });
+    }
+    if ($c->{cloud} && $target eq '/status.php') { return (200, 'application/json', '{"installed":true,"versionstring":"29.0.4","productname":"Nextcloud"}') }
+    my ($user, $password) = split /:/, decode_base64(($h->{authorization} // '') =~ /^Basic (\S+)/ ? $1 : ''), 2;
+    return (401, undef, '', 'WWW-Authenticate: Basic realm="x"')
+        if %{ $c->{users} } && (!defined $user || !exists $c->{users}{$user} || $c->{users}{$user} ne $password);
+    return $self->accounts($method, $body, $user) if $c->{cloud} && $target =~ m{^/ocs/v2\.php/cloud/users};
+    my $path = $target =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ger;
+    my $slash = $path =~ s{/\z}{};
+    my $root = $c->{cloud} ? "/remote.php/dav/files/$user" : $c->{prefix};
+    return (404, undef, '<title>404 Not Found</title>') if index($path, $root) != 0;
+    $path = substr $path, length $root;
+    return (301, undef, '', "Location: $target/") if $c->{slash} && !$slash && $self->{tree}{$path} && $self->{tree}{$path}{dir};
+    $self->{tree}{''} //= { dir => 1, rev => 0, id => 0, at => 0 };
+    my $code = $self->can("do_$method") or return (405, undef, '');
+    return $code->($self, $path, $h, $body, $root);
+}
+
+sub accounts {
+    my ($self, $method, $body, $user) = @_;
+    my $c = $self->{c};
+    return (403, undef, '') if $user ne 'ann';
+    return (200, 'application/json', $J->encode({ ocs => { meta => { statuscode => 200 }, data => { users => [ sort(keys %{ $c->{users} }), @{ $c->{strangers} // [] } ] } } }))
+        if $method eq 'GET';
+    my %f = map { map { s/%(..)/chr hex $1/ger } split /=/, $_, 2 } split /&/, $body;
+    my $code = exists $c->{users}{ $f{userid} } ? 102 : 200;
+    $c->{users}{ $f{userid} } = $f{password} if $code == 200;
+    return (200, 'application/json', $J->encode({ ocs => { meta => { statuscode => $code, message => 'User already exists' } } }));
+}
+
+sub up { return $_[0] =~ m{^(.*)/[^/]*$} ? $1 : '' }
+sub parent_ok { my ($self, $path) = @_; my $p = $self->{tree}{ up($path) }; return $p && $p->{dir} }
+sub tag {
+    my ($self, $n) = @_;
+    my $e = $self->{c}{etags};
+    return '' if $e eq 'none';
+    return "\"$n->{rev}-gzip\"" if $e eq 'gzip';
+    return ($e eq 'weak' || ($e eq 'fresh' && time - $n->{at} < 1) ? 'W/' : '') . "\"$n->{rev}\"";
+}
+# Strong comparison with what the tag is on the inside.
+sub matches {
+    my ($self, $h, $n) = @_;
+    my $want = $h->{'if-match'} // return 1;
+    return defined $n if $want eq '*';
+    return 0 if !$n || $self->{c}{etags} eq 'weak' || ($self->{c}{etags} eq 'fresh' && time - $n->{at} < 1);
+    return $want eq "\"$n->{rev}\"";
+}
+
+sub do_OPTIONS { my ($self) = @_; return (200, undef, '', 'DAV: 1' . ($self->{c}{locks} ? ',2' : ''), 'DAV: <http://example.org/more>') }
+sub do_MKCOL {
+    my ($self, $path) = @_;
+    return (405, undef, '') if $self->{tree}{$path};
+    return (409, undef, '') if !$self->parent_ok($path);
+    $self->store($path, undef);
+    return (201);
+}
+sub do_PUT {
+    my ($self, $path, $h, $body) = @_;
+    my $n = $self->{tree}{$path};
+    return (412, undef, '') if ($h->{'if-none-match'} // '') eq '*' && $n || !$self->matches($h, $n);
+    return (409, undef, '') if !$self->parent_ok($path);
+    $self->store($path, $body);
+    return ($n ? 204 : 201);
+}
+sub do_GET {
+    my ($self, $path) = @_;
+    my $n = $self->{tree}{$path};
+    return $n && !$n->{dir} ? (200, 'application/octet-stream', $n->{data}, 'ETag: ' . $self->tag($n)) : (404, undef, '');
+}
+sub do_DELETE {
+    my ($self, $path) = @_;
+    return (404, undef, '') if !$self->{tree}{$path};
+    delete $self->{tree}{$_} for grep { $_ eq $path || index($_, "$path/") == 0 } keys %{ $self->{tree} };
+    return (204);
+}
+sub transfer {
+    my ($self, $path, $h, $root, $move) = @_;
+    my $origin = "http://127.0.0.1:$self->{c}{port}";
+    return (404, undef, '') if !$self->{tree}{$path};
+    return (502, undef, '') if index($h->{destination} // '', $origin) != 0; # another host
+    my $to = substr($h->{destination}, length $origin) =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ger;
+    return (502, undef, '') if index($to, $root) != 0;
+    $to = substr($to, length $root) =~ s{/\z}{}r;
+    return (409, undef, '') if !$self->parent_ok($to);
+    return (412, undef, '') if $self->{tree}{$to} && ($h->{overwrite} // '') eq 'F';
+    for my $old (grep { $_ eq $path || index($_, "$path/") == 0 } keys %{ $self->{tree} }) {
+        my $n = $self->{tree}{$old};
+        $self->{tree}{ $to . substr $old, length $path } = $move ? $n : { %$n, id => ++$self->{n}, at => time };
+        delete $self->{tree}{$old} if $move;
+    }
+    return (201);
+}
+sub do_MOVE { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 1) }
+sub do_COPY { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 0) }
+sub do_LOCK {
+    my ($self, $path, $h) = @_;
+    return (405, undef, '') if !$self->{c}{locks};
+    return (423, undef, '') if $self->{locks}{$path} && ($h->{if} // '') !~ /\Q$self->{locks}{$path}\E/;
+    my $new = !$self->{tree}{$path}; # RFC 4918, 7.3: an empty file is made
+    $self->store($path, '') if $new;
+    my $token = $self->{locks}{$path} = 'urn:uuid:' . ++$self->{n};
+    return ($new ? 201 : 200, 'application/xml', '', "Lock-Token: <$token>");
+}
+sub do_UNLOCK { my ($self, $path) = @_; return delete $self->{locks}{$path} ? (204) : (409, undef, '') }
+
+sub xml { return $_[0] =~ s/&/&amp;/gr =~ s/</&lt;/gr }
+sub item {
+    my ($self, $root, $path) = @_;
+    my ($n, $c) = ($self->{tree}{$path}, $self->{c});
+    my $href = $root . $path . ($n->{dir} ? '/' : '');
+    $href =~ s{([^A-Za-z0-9._~/-])}{sprintf '%%%02X', ord $1}ge if $c->{hrefs} ne 'raw';
+    $href = "http://other.example:8080$href" if $c->{hrefs} eq 'absolute';
+    my $tag = $self->tag($n);
+    my $props = $n->{dir} ? '<d:resourcetype><d:collection/></d:resourcetype>' : '<d:resourcetype/><d:getcontentlength>' . length($n->{data}) . '</d:getcontentlength>';
+    $props .= '<d:getetag>' . xml($tag) . '</d:getetag>' if length $tag;
+    $props .= sprintf '<oc:fileid>%08d</oc:fileid><oc:size>7</oc:size>', $n->{id} if $c->{cloud};
+    $props .= '<d:quota-used-bytes>100</d:quota-used-bytes><d:quota-available-bytes>-3</d:quota-available-bytes>' if $c->{cloud} && $n->{dir};
+    return '<d:response><d:href>' . xml($href) . "</d:href><d:propstat><d:prop>$props</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat>"
+        . '<d:propstat><d:prop><d:getlastmodified/></d:prop><d:status>HTTP/1.1 404 Not Found</d:status></d:propstat></d:response>';
+}
+sub do_PROPFIND {
+    my ($self, $path, $h, undef, $root) = @_;
+    my $n = $self->{tree}{$path} or return (404, undef, '');
+    my @in = ($path, ($h->{depth} // '') eq '1' ? grep { /^\Q$path\E\/[^\/]+$/ } sort keys %{ $self->{tree} } : ());
+    return (207, 'application/xml; charset=utf-8', '<?xml version="1.0" encoding="utf-8"?><d:multistatus xmlns:d="DAV:" xmlns:oc="http://owncloud.org/ns">'
+        . join('', map { $self->item($root, $_) } @in) . '</d:multistatus>');
+}
+
+1;

@@ -1,0 +1,132 @@
+# WebDAV servers that others wrote: the whole path of seed, run, bigfiles, bulk, refusals, reads, check and clean on each,
+# small. What one app has locked is a conflict for the others, and nobody's work is lost.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Dav;
+use File::Temp qw(tempdir);
+use Sim;
+
+my %USERS = (ann => 'secret word', bob => 'pass:two', eve => "q\@x/\xc3\xa4");
+my @SERVERS = grep { Dav->can("has_$_")->() } qw(apache lighttpd);
+is_deeply \@SERVERS, [qw(apache lighttpd)], 'both servers are installed' or diag 'make deps';
+
+for my $kind (@SERVERS) {
+    my $d = Dav->$kind(users => \%USERS);
+    my $dir = tempdir(CLEANUP => 1);
+    my @users = ('--users', $d->users_file);
+    my $sim = sub {
+        my @args = @_;
+        my $r = sim([ @args, '--json', "$dir/json" ], dir => $dir, env => { TMA_URL => $d->url('ann') });
+        $r->{json} = -s "$dir/json" ? json_file("$dir/json") : {};
+        $r->{check} = { map { $_->{name} => $_ } @{ $r->{json}{checks} // [] } };
+        unlike $r->{out} . $r->{err}, qr/secret|pass:two/, "$kind: $args[0]: no password is printed";
+        return $r;
+    };
+    my $ok = sub { my ($r, $what) = @_; return is($r->{status}, 0, "$kind: $what") || diag "$r->{out}$r->{err}" . $d->log };
+
+    # ---- seed, twice
+    my $r = $sim->('seed', 2, 0.01, @users);
+    $ok->($r, 'seed');
+    is_deeply [ @{ $r->{json}{tree} }{qw(folders files)} ], [ 22, 168 ], "$kind: the tree of that scale";
+    ok -e $d->files . '/drivesim-load/made-by-drivesim.txt', "$kind: in one folder, which is marked";
+    is scalar(() = glob $d->files . '/*'), 1, "$kind: and nowhere else";
+    is $r->{check}{aggregates}{status}, 'not_run', "$kind: what needs a database is not run";
+    like $r->{check}{aggregates}{summary} // $r->{out}, qr/not offered/, "$kind: and says why";
+    is $r->{check}{structure}{status}, 'ok', "$kind: the tree is checked by listing it";
+    my $manifest = $r->{json}{tree}{manifest_sha256};
+    $r = $sim->('seed', 2, 0.01, @users);
+    $ok->($r, 'seed once more');
+    like $r->{out}, qr/nothing is missing/, "$kind: S03: what is there already is found, not made again";
+    is $r->{json}{tree}{manifest_sha256}, $manifest, "$kind: the same tree";
+
+    # ---- many apps at few folders: they meet
+    $r = $sim->('run', 8, 3, 300, 4, '--poll', '1s', @users);
+    $ok->($r, 'run');
+    my $op = $r->{json}{operations};
+    is $r->{json}{failed}, 0, "$kind: nothing failed";
+    my $conflicts = 0;
+    $conflicts += $op->{$_}{outcomes}{conflict} // 0 for qw(save lock);
+    cmp_ok $conflicts, '>', 0, "$kind: saves met, which is a conflict";
+    cmp_ok $op->{save}{ok}, '>', 10, "$kind: and most went through";
+    is $r->{check}{$_}{status}, 'ok', "$kind: $_" for qw(structure ledger versions locks changes convergence);
+    like $r->{out}, qr/locks\s+\d+ locks held, 0 wrong; a save under another login's lock was refused/, "$kind: the lock holds";
+    like $r->{out}, qr/note: no sign-up: the given logins sign in/, "$kind: the head of the report names the fallbacks";
+    my $run = $r->{json}{run_dir};
+    $r = $sim->('check', '--run', $run, @users);
+    $ok->($r, 'check of that run, by another process');
+    is $r->{check}{$_}{status}, 'ok', "$kind: $_ again" for qw(ledger versions changes);
+
+    # ---- something acknowledged is lost: the check names it
+    my (%named, $lost);
+    push @{ $named{ m{([^/]+)$} && $1 } }, $_ for split /\n/, qx(find '@{[ $d->files ]}' -type f);
+    ($lost) = map { @{ $named{$_} } } grep { @{ $named{$_} } == 1 && /^Upload [^ ]+$/ } sort keys %named; # no copy of one
+    my $kept = slurp($lost);
+    unlink $lost or die $!;
+    $r = $sim->('check', '--run', $run, @users);
+    is $r->{status}, 1, "$kind: an upload that is gone is found";
+    is $r->{check}{ledger}{status}, 'violated', "$kind: by the ledger";
+    spew($lost, $kept);
+
+    # ---- the other scenarios
+    $r = $sim->('bigfiles', 3, 3, @users);
+    $ok->($r, 'bigfiles');
+    is $r->{json}{downloads}{ok}, 3, "$kind: each came back";
+    $r = $sim->('bulk', @users);
+    $ok->($r, 'bulk');
+    unlike $r->{out}, qr/delete for good/, "$kind: without a trash a deletion is for good";
+    $r = $sim->(qw(refusals --tries 2 --background 0), @users);
+    $ok->($r, 'refusals');
+    is $r->{json}{refusals}{$_}{verdict}, 'ok', "$kind: $_"
+        for qw(call_locked_save call_locked_lock call_stale_version call_name_taken call_wrong_password);
+    $r = $sim->(qw(reads --times 2 --background 0), @users);
+    $ok->($r, 'reads');
+    cmp_ok $r->{json}{reads}{list_hot}{rows}, '>', 20, "$kind: the largest folder";
+    like $r->{json}{reads}{search_word}{why}, qr/not offered/, "$kind: no search";
+
+    # ---- odd names, made behind its back (C14): all are listed, and none twice
+    my @odd = ('This & that', 't #;?3.txt', '100%.txt', '100%25.txt', 'a+b', 'example[a].txt', "e\xcc\x81", "\xc3\xa9");
+    my $folder = $d->files . '/drivesim-load/odd';
+    mkdir $folder or die $!;
+    spew("$folder/$_", "x\n") for @odd;
+    chmod 0777, $folder;
+    $r = $sim->('check', @users);
+    $ok->($r, 'a folder of odd names');
+    like $r->{out}, qr/structure\s+(\d+) entries, 0 wrong/, "$kind: C14: none breaks the listing";
+
+    # ---- X07: with and without a slash; --dialect with an http URL
+    my $before = qx(find '@{[ $d->files ]}' | wc -l) - 1;
+    for my $url ($d->url('ann') . '/', map { s/^webdav/http/r } $d->url('ann')) {
+        my $x = sim([ 'check', '--dialect', 'webdav', @users ], dir => $dir, env => { TMA_URL => $url });
+        is $x->{status}, 0, "$kind: X07: $kind by another form of the URL" or diag $x->{err};
+        like $x->{out}, qr/structure\s+@{[ $before - 2 ]} entries/, "$kind: the same tree";
+    }
+
+    # ---- refused, with a sentence
+    my %wrong = (
+        'a wrong password' => [ $d->url('ann') =~ s/secret/another/r, 3, qr/does not let ann in/ ],
+        'no login' => [ $d->url(''), 3, qr/does not let anonymous in: give user and password/ ],
+        'no such path' => [ $d->url('ann') . '/nowhere', 3, qr/is no folder on that server/ ],
+        'nothing there' => [ 'webdav://ann:x@127.0.0.1:1/', 3, qr/nothing is listening/ ],
+    );
+    for my $what (sort keys %wrong) {
+        my ($url, $status, $says) = @{ $wrong{$what} };
+        my $x = sim([ 'run', 1, 1, 1, '1s' ], dir => $dir, env => { TMA_URL => $url });
+        is $x->{status}, $status, "$kind: $what";
+        like $x->{err}, $says, "$kind: $what: the sentence";
+    }
+
+    # ---- clean takes away what is ours
+    $r = $sim->('clean', '--yes', @users);
+    $ok->($r, 'clean');
+    is scalar(() = glob $d->files . '/*'), 0, "$kind: nothing is left";
+    mkdir $d->files . '/drivesim-load' or die $!;
+    spew($d->files . '/drivesim-load/thesis.txt', 'years of work');
+    $r = $sim->('seed', 0, 0.01, @users);
+    is $r->{status}, 3, "$kind: a folder of that name which is not ours";
+    like $r->{err}, qr/is somebody else's/, "$kind: is refused";
+    is slurp($d->files . '/drivesim-load/thesis.txt'), 'years of work', "$kind: and not touched";
+}
+
+done_testing;
