@@ -145,6 +145,19 @@ static MAY_YIELD void connect_bucket(struct seeder *s, struct seed_login *l)
         seed_fail(s, ERR_ENV, "the bucket %s at %s cannot be connected: %s", conf.bucket, conf.endpoint, r.reason);
 }
 
+/* The one folder that all work stays in, where the server is not ours alone. */
+static MAY_YIELD void claim(struct seeder *s, struct seed_login *l)
+{
+    struct api_result r;
+    enum err err = api_claim(l->api, &r);
+    if (absent(&r)) /* the account is ours as a whole */
+        return;
+    if (r.outcome == OUT_REFUSED || r.outcome == OUT_CONFLICT)
+        seed_fail(s, ERR_SAFETY, "%s", r.reason);
+    else if (!well(s, OP_ACCOUNT, err, &r))
+        seed_fail(s, ERR_ENV, "%s cannot make the folder for all work: %s", l->email, r.reason);
+}
+
 static MAY_YIELD void first_owner(struct seeder *s)
 {
     struct seed_login *l = &s->accounts[0].logins[0];
@@ -160,6 +173,8 @@ static MAY_YIELD void first_owner(struct seeder *s)
         caps_tell(s->ctx, caps_ask(l->api));
     if (!s->stop)
         connect_bucket(s, l);
+    if (!s->stop)
+        claim(s, l);
 }
 
 /* ---- everyone else ---- */
@@ -169,7 +184,7 @@ static MAY_YIELD bool let_sign_up(struct seeder *s, bool on)
     struct seed_login *admin = &s->accounts[0].logins[0];
     struct api_result r;
     enum err err = api_signup_toggle(admin->api, on, &r);
-    if (well(s, OP_ACCOUNT, err, &r))
+    if (well(s, OP_ACCOUNT, err, &r) || absent(&r)) /* absent: it is never off */
         return true;
     seed_fail(s, ERR_ENV, "sign-up cannot be switched %s: %s", on ? "on" : "off", r.reason);
     return false;
@@ -198,8 +213,11 @@ struct logins {
 static MAY_YIELD void other_owners(struct seeder *s)
 {
     bool opened = false;
-    for (size_t a = 1; a < s->n_accounts && !s->stop; a++)
+    for (size_t a = 1; a < s->n_accounts && !s->stop; a++) {
         sign_in_or_up(s, &s->accounts[a].logins[0], &opened);
+        if (!s->stop)
+            claim(s, &s->accounts[a].logins[0]);
+    }
     if (opened)
         let_sign_up(s, false);
 }
@@ -367,16 +385,6 @@ static void place_login(struct seeder *s, struct seed_login *l, size_t *trees)
     l->account = (unsigned)a;
     acc->logins[acc->n_logins++] = *l;
     *trees += a == *trees;
-}
-
-static MAY_YIELD void claim(struct seeder *s, struct seed_login *l)
-{
-    struct api_result r;
-    enum err err = api_claim(l->api, &r);
-    if (r.outcome == OUT_REFUSED || r.outcome == OUT_CONFLICT)
-        seed_fail(s, ERR_SAFETY, "%s", r.reason);
-    else if (!well(s, OP_ACCOUNT, err, &r))
-        seed_fail(s, ERR_ENV, "%s cannot make the folder for all work: %s", l->email, r.reason);
 }
 
 static MAY_YIELD void given_logins(struct seeder *s)

@@ -326,6 +326,7 @@ enum err api_sub_user_create(struct api *a, const char *email, const char *passw
 
 enum err api_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
 {
+    *out = (struct api_users){0};
     return CALL(sub_users, r, mem, out, r);
 }
 
@@ -341,11 +342,13 @@ enum err api_heartbeat(struct api *a, struct api_result *r)
 
 enum err api_storage(struct api *a, struct api_storage *out, struct api_result *r)
 {
+    *out = (struct api_storage){-1, -1, -1};
     return CALL(storage, r, out, r);
 }
 
 enum err api_list(struct api *a, const char *folder, struct arena *mem, struct drive_listing *out, struct api_result *r)
 {
+    *out = (struct drive_listing){0};
     return CALL(list, r, folder, mem, out, r);
 }
 
@@ -358,27 +361,32 @@ enum err api_info(struct api *a, const char *id, struct arena *mem, struct drive
 enum err api_search(struct api *a, const char *q, unsigned limit, struct arena *mem, struct drive_listing *out,
                     struct api_result *r)
 {
+    *out = (struct drive_listing){0};
     return CALL(search, r, q, limit, mem, out, r);
 }
 
 enum err api_recent(struct api *a, unsigned limit, struct arena *mem, struct drive_listing *out, struct api_result *r)
 {
+    *out = (struct drive_listing){0};
     return CALL(recent, r, limit, mem, out, r);
 }
 
 enum err api_trash_list(struct api *a, struct arena *mem, struct drive_listing *out, struct api_result *r)
 {
+    *out = (struct drive_listing){0};
     return CALL(trash_list, r, mem, out, r);
 }
 
 enum err api_stats(struct api *a, struct api_totals *out, struct api_result *r)
 {
+    *out = (struct api_totals){-1, -1, -1};
     return CALL(stats, r, out, r);
 }
 
 enum err api_changes(struct api *a, const char *cursor, struct arena *mem, struct api_changes *out,
                      struct api_result *r)
 {
+    memset(out, 0, sizeof *out);
     return CALL(changes, r, cursor, mem, out, r);
 }
 
@@ -438,21 +446,25 @@ enum err api_move(struct api *a, const char *const *ids, size_t n, const char *p
 enum err api_copy(struct api *a, const char *const *ids, size_t n, const char *parent, struct api_job *job,
                   struct api_result *r)
 {
+    *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
     return CALL(copy, r, ids, n, parent, job, r);
 }
 
 enum err api_trash(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
+    *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
     return CALL(trash, r, ids, n, job, r);
 }
 
 enum err api_restore(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
+    *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
     return CALL(restore, r, ids, n, job, r);
 }
 
 enum err api_purge(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
+    *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
     return CALL(purge, r, ids, n, job, r);
 }
 

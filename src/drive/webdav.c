@@ -26,7 +26,7 @@ static enum err append_path(const struct api *a, struct sv path, struct buf *out
 {
     enum err err = buf_append_str(out, dav_of(a)->root);
     struct sv name;
-    while (!err && sv_split(&path, '/', &name)) {
+    while (!err && path.n && sv_split(&path, '/', &name)) {
         err = buf_append_char(out, '/');
         if (!err)
             err = str_url_encode(out, name, "");

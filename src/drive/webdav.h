@@ -62,7 +62,7 @@ bool dav_etag(const char *etag, char *dst, size_t n, bool *weak);
 /* The properties of one entry, or of any path (encoded, taken over); found false: it is not there. */
 struct dav_look {
     bool found, folder, weak;
-    char version[DRIVE_ID_MAX + 1], own_id[DRIVE_ID_MAX + 1], lock_token[2 * DRIVE_ID_MAX];
+    char version[DRIVE_ID_MAX + 1], own_id[DRIVE_ID_MAX + 1];
     int64_t size, total, used, available;
     struct wall modified;
 };

@@ -19,7 +19,7 @@ static const char wanted_plain[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n
 static const char wanted_alone[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                                    "<D:propfind xmlns:D=\"DAV:\" xmlns:oc=\"http://owncloud.org/ns\"><D:prop>"
                                    "<D:resourcetype/><D:getcontentlength/><D:getetag/><D:getlastmodified/>"
-                                   "<D:quota-used-bytes/><D:quota-available-bytes/><D:lockdiscovery/>"
+                                   "<D:quota-used-bytes/><D:quota-available-bytes/>"
                                    "<oc:fileid/><oc:size/></D:prop></D:propfind>";
 
 /* ---- hrefs ---- */
@@ -82,8 +82,6 @@ static bool on_look(void *arg, const struct dav_item *item)
         dav_etag(item->etag, out->version, sizeof out->version, &out->weak);
     if (item->own_id && !str_fit(out->own_id, sizeof out->own_id, item->own_id))
         out->own_id[0] = '\0';
-    if (item->lock_token && !str_fit(out->lock_token, sizeof out->lock_token, item->lock_token))
-        out->lock_token[0] = '\0';
     return true;
 }
 

@@ -149,6 +149,15 @@ static void conflict(struct api_result *r, const char *code, const char *why)
     snprintf(r->reason, sizeof r->reason, "%s", why);
 }
 
+/* A refresh tells: not every server shows its locks. */
+static MAY_YIELD bool still_held(struct api *a, const struct save *s)
+{
+    struct api_lock lock;
+    struct api_result r;
+    a->extra++;
+    return webdav_lock(a, s->id, 0, s->lock_id, &lock, &r) == ERR_OK && r.outcome == OUT_OK;
+}
+
 /* Why a condition failed. True: the version is the listed one all the same, so that it may hold another time. */
 static MAY_YIELD bool may_hold(struct api *a, const struct save *s, bool last, struct api_result *r)
 {
@@ -169,7 +178,7 @@ static MAY_YIELD bool may_hold(struct api *a, const struct save *s, bool last, s
     }
     if (!last)
         return true;
-    if (s->lock_id && strcmp(look.lock_token, s->lock_id) != 0) {
+    if (s->lock_id && !still_held(a, s)) {
         conflict(r, "LOCK_LOST", "the lock has lapsed");
         return false;
     }

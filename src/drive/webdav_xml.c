@@ -13,7 +13,7 @@
 
 /* Properties count when their propstat's status, which comes after them, says so. */
 struct props {
-    char *etag, *own_id, *lock_token;
+    char *etag, *own_id;
     int64_t size, total, used, available;
     struct wall modified;
     bool folder, any;
@@ -35,7 +35,6 @@ static void props_reset(struct props *p)
 {
     mem_free(p->etag);
     mem_free(p->own_id);
-    mem_free(p->lock_token);
     *p = (struct props){.size = -1, .total = -1, .used = -1, .available = -1};
 }
 
@@ -59,8 +58,6 @@ static const char *known(const char *ns, const char *name)
         {DAV, "getlastmodified", "modified"},
         {DAV, "quota-used-bytes", "used"},
         {DAV, "quota-available-bytes", "available"},
-        {DAV, "lockdiscovery", "lockdiscovery"},
-        {DAV, "locktoken", "locktoken"},
         {OWNCLOUD, "fileid", "own_id"},
         {OWNCLOUD, "size", "total"},
     };
@@ -143,7 +140,6 @@ static bool end_response(struct dav_multistatus *m)
                                   .has_props = p->any,
                                   .etag = p->etag,
                                   .own_id = p->own_id,
-                                  .lock_token = p->lock_token,
                                   .size = p->size,
                                   .total = p->total,
                                   .used = p->used,
@@ -195,8 +191,6 @@ static bool on_end(void *arg, const char *ns, const char *full_name)
         take_property(&m->pending, name, text);
     else if (is(name, "href") && is(in, "response"))
         take_text(&m->href, text);
-    else if (is(name, "href") && is(in, "locktoken"))
-        take_text(&m->pending.lock_token, text);
     else if (is(name, "status") && is(in, "response"))
         m->status = status_of(text);
     else if (is(name, "status") && is(in, "propstat"))

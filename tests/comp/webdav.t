@@ -66,7 +66,8 @@ for my $hrefs (qw(raw absolute)) {
 # ---- X07: a slash that the server insists on; what it makes of the Destination
 {
     my $d = seeded(slash => 1);
-    my $r = run_on($d, qw(run 2 2 200 2));
+    spew("$dir/moves", "move 1\ncopy 1\nrename 1\n");
+    my $r = run_on($d, qw(run 2 2 200 2 --mix), "$dir/moves");
     is $r->{status}, 0, 'X07: a folder without its slash is asked for again' or diag $r->{out};
     my @to = map { $_->{headers}{destination} } grep { $_->{headers}{destination} } @{ $d->log };
     cmp_ok scalar(@to), '>', 0, 'X07: things were moved';
@@ -98,7 +99,7 @@ for my $hrefs (qw(raw absolute)) {
         . '<d:status>HTTP/1.1 500 Internal</d:status></d:response></d:multistatus>');
     my $r = run_on($d, qw(run 1 2 60 1s --mix), "$dir/trash");
     is $r->{status}, 1, 'a failure inside a 207 is a failure';
-    like $r->{out}, qr{trash: 500 500 for /dav/drivesim-load/x in a multi-status answer}, 'and names the item';
+    like $r->{out}, qr{trash: 500 \S+ for /dav/drivesim-load/x in a multi-status answer}, 'and names the item';
     my $e = seeded();
     $e->rule(method => 'DELETE', status => 207, body => '<d:multistatus xmlns:d="DAV:"><d:response>');
     $r = run_on($e, qw(run 1 2 60 1s --mix), "$dir/trash");
@@ -142,7 +143,7 @@ for my $hrefs (qw(raw absolute)) {
     is scalar(grep { ($_->{headers}{'x-oc-mtime'} // '') !~ /^\d+$/ } @puts), 0, 'and times';
     $r = run_on($d, qw(run 2 2 120 2));
     is $r->{status}, 0, 'a run there' or diag $r->{out}, $r->{err};
-    cmp_ok $r->{json}{operations}{rename}{ok} + $r->{json}{operations}{move}{ok} + $r->{json}{operations}{save}{ok}, '>', 0, 'at work';
+    cmp_ok $r->{json}{actions}{done}, '>', 0, 'at work';
     $r = run_on(FakeDav->new(cloud => 1, prefix => '', strangers => ['carol']), qw(seed 0 0.002));
     is $r->{status}, 3, 'a cloud that holds other users';
     like $r->{err}, qr/holds other users, outside \@load\.test/, 'is refused';

@@ -76,14 +76,20 @@ sub serve {
             if ($fh == $listen) { my $new = $listen->accept or next; $sel->add($new); $in{$new} = ''; next }
             my $n = sysread $fh, $in{$fh}, 1 << 20, length $in{$fh};
             if (!$n) { $sel->remove($fh); delete $in{$fh}; close $fh; next }
-            while ($in{$fh} =~ /\A(.*?)\r\n\r\n/s) {
+            while (defined $in{$fh} && $in{$fh} =~ /\A(.*?)\r\n\r\n/s) {
                 my $head = $1;
                 my ($length) = $head =~ /^content-length:\s*(\d+)/mi;
                 last if length($in{$fh}) < length($head) + 4 + ($length // 0);
                 my $body = substr $in{$fh}, length($head) + 4, $length // 0;
                 substr $in{$fh}, 0, length($head) + 4 + ($length // 0), '';
                 my $answer = $self->answer($head, $body);
-                while (length $answer) { my $w = syswrite $fh, $answer // last; last if !$w; substr $answer, 0, $w, '' }
+                my $last = $answer =~ /^Connection: close\r/m;
+                while (length $answer) { my $w = syswrite $fh, $answer; last if !$w; substr $answer, 0, $w, '' }
+                next if !$last;
+                $sel->remove($fh);
+                delete $in{$fh};
+                close $fh;
+                last;
             }
         }
     }
@@ -225,6 +231,7 @@ sub do_LOCK {
     my ($self, $path, $h) = @_;
     return (405, undef, '') if !$self->{c}{locks};
     return (423, undef, '') if $self->{locks}{$path} && ($h->{if} // '') !~ /\Q$self->{locks}{$path}\E/;
+    return (200, 'application/xml', '') if $self->{locks}{$path}; # refreshed
     my $new = !$self->{tree}{$path}; # RFC 4918, 7.3: an empty file is made
     $self->store($path, '') if $new;
     my $token = $self->{locks}{$path} = 'urn:uuid:' . ++$self->{n};
