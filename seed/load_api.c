@@ -212,6 +212,8 @@ static MAY_YIELD bool send(struct seeder *s, uint32_t account, struct cargo *c, 
                              : api_upload(l->api, c->uploads + at, c->mem, c->made + at, &r);
         missing = n > 1 && (r.status == 404 || r.status == 405);
         again = seed_login_give(s, l, n > 1 ? OP_BULK_UPLOAD : OP_UPLOAD, err, &r);
+        if (r.outcome == OUT_WRONG && r.err == ERR_WRONG) /* taken, and something else stored: no server to test with */
+            seed_fail(s, ERR_WRONG, "%s: %s", c->uploads[at].name, r.reason);
         if (r.outcome == OUT_OK && r.reason[0])
             stats_reason_add(s->stats, OP_BULK_UPLOAD, r.reason);
     }

@@ -274,8 +274,7 @@ static enum err no_answer(struct api *a, const struct api_result *r, struct erri
     case ERR_CONNECT:
         return err_set(ei, ERR_ENV, "nothing is listening at %s: start the server", url);
     case ERR_TLS:
-        return err_set(ei, ERR_ENV, "no trusted TLS connection to %s (%s): give --cafile FILE, or --insecure", url,
-                       r->reason);
+        return err_set(ei, ERR_ENV, "no trusted TLS connection: give --cafile FILE, or --insecure (%s)", r->reason);
     case ERR_TIMEOUT:
         return err_set(ei, ERR_ENV, "%s accepts connections but did not answer within 10 s", url);
     case ERR_CANCELLED:

@@ -120,6 +120,14 @@ for my $hrefs (qw(raw absolute)) {
     is scalar(grep { $_->{method} eq 'LOCK' && ($_->{headers}{'if-match'} // '') ne '*' } @{ $d->log }), 0, 'K09: a lock is asked for what is there';
 }
 
+# ---- U07: acknowledged, and stored as nothing
+{
+    my $d = FakeDav->new(empty => 1);
+    my $r = run_on($d, qw(seed 0 0.002));
+    isnt $r->{status}, 0, 'U07: uploads that are stored as nothing';
+    like $r->{out} . $r->{err}, qr/bytes were sent, \S+ are stored/, 'U07: do not pass';
+}
+
 # ---- no locks: by version alone
 {
     my $d = seeded(locks => 0);

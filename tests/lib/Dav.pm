@@ -67,6 +67,13 @@ sub apache {
     spew("$dir/users", join '', map { "$_:{SHA}" . sha1_base64($self->{users}{$_}) . "=\n" } sort keys %{ $self->{users} });
     my $modules = join '', map { "LoadModule ${_}_module $MODULES/mod_$_.so\n" }
         qw(mpm_event authn_core authn_file authz_core authz_user auth_basic dav dav_fs dav_lock);
+    my $tls = '';
+    if ($self->{tls}) { # with a certificate of its own that nobody trusts: $d->cafile
+        system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1"
+            . " -keyout $dir/key.pem -out $dir/cert.pem 2>/dev/null") == 0 or die 'openssl';
+        $modules .= "LoadModule ssl_module $MODULES/mod_ssl.so\nLoadModule socache_shmcb_module $MODULES/mod_socache_shmcb.so\n";
+        $tls = "SSLEngine on\nSSLCertificateFile $dir/cert.pem\nSSLCertificateKeyFile $dir/key.pem";
+    }
     my $auth = %{ $self->{users} } ? "AuthType Basic\nAuthName files\nAuthUserFile $dir/users\nRequire valid-user" : 'Require all granted';
     spew("$dir/httpd.conf", <<"END");
 ServerRoot $dir
@@ -84,6 +91,7 @@ KeepAliveTimeout 60
 DocumentRoot $dir/files
 DavLockDB $dir/lock/db
 DavDepthInfinity on
+$tls
 <Directory $dir/files>
 Dav On
 $auth
@@ -126,8 +134,10 @@ sub url {
         s/([^A-Za-z0-9._~-])/sprintf '%%%02X', ord $1/ge for $user, $password;
         $who = "$user:$password\@";
     }
-    return "webdav://${who}127.0.0.1:$self->{port}$self->{prefix}";
+    my $scheme = $self->{tls} ? 'webdavs' : 'webdav';
+    return "$scheme://${who}127.0.0.1:$self->{port}$self->{prefix}";
 }
+sub cafile { return "$_[0]{dir}/cert.pem" }
 sub http_url { return "http://127.0.0.1:$_[0]{port}$_[0]{prefix}" }
 sub port { return $_[0]{port} }
 # The folder that the URL names, as the file system has it.

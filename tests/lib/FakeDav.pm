@@ -7,6 +7,7 @@ package FakeDav;
 #   etags => 'weak' | 'gzip' | 'none' | 'fresh'   # W/"x" for ever; "x-gzip" listed, "x" compared; none; weak for a second
 #   hrefs => 'raw' | 'absolute'                   # not encoded; with scheme and host
 #   cloud => 1                                    # as Nextcloud: status.php, files of each user, OCS accounts, oc:fileid
+#   empty => 1                                    # every upload is stored as nothing
 #   strangers => ['carol'], redirect => $url, locks => 0, slash => 1 (a folder without its slash is redirected)
 #   $d->log; $d->tree; $d->url; $d->stop;
 #
@@ -194,7 +195,7 @@ sub do_PUT {
     my $n = $self->{tree}{$path};
     return (412, undef, '') if ($h->{'if-none-match'} // '') eq '*' && $n || !$self->matches($h, $n);
     return (409, undef, '') if !$self->parent_ok($path);
-    $self->store($path, $body);
+    $self->store($path, $self->{c}{empty} && $path !~ /made-by/ ? '' : $body);
     return ($n ? 204 : 201);
 }
 sub do_GET {

@@ -51,7 +51,7 @@ for my $kind (@SERVERS) {
     cmp_ok $conflicts, '>', 0, "$kind: saves met, which is a conflict";
     cmp_ok $op->{save}{ok}, '>', 10, "$kind: and most went through";
     is $r->{check}{$_}{status}, 'ok', "$kind: $_" for qw(structure ledger versions locks changes convergence);
-    like $r->{out}, qr/locks\s+\d+ locks held, 0 wrong; a save under another login's lock was refused/, "$kind: the lock holds";
+    like $r->{out}, qr/locks\s+\d+ locks held, 0 wrong; a save under another login's lock was refused/, "$kind: K08: the lock holds";
     like $r->{out}, qr/note: no sign-up: the given logins sign in/, "$kind: the head of the report names the fallbacks";
     my $run = $r->{json}{run_dir};
     $r = $sim->('check', '--run', $run, @users);
@@ -66,7 +66,7 @@ for my $kind (@SERVERS) {
     unlink $lost or die $!;
     $r = $sim->('check', '--run', $run, @users);
     is $r->{status}, 1, "$kind: an upload that is gone is found";
-    is $r->{check}{ledger}{status}, 'violated', "$kind: by the ledger";
+    is scalar(grep { $r->{check}{$_}{status} eq 'violated' } qw(ledger changes)) > 0, 1, "$kind: by what was acknowledged";
     spew($lost, $kept);
 
     # ---- the other scenarios
@@ -85,22 +85,33 @@ for my $kind (@SERVERS) {
     cmp_ok $r->{json}{reads}{list_hot}{rows}, '>', 20, "$kind: the largest folder";
     like $r->{json}{reads}{search_word}{why}, qr/not offered/, "$kind: no search";
 
+    # ---- K04: comparison as the dialect relies on it, asked by hand
+    my $http = sub {
+        my ($method, $name, $header) = @_;
+        return qx(curl -s -o /dev/null -w '%{http_code}' --anyauth -u 'ann:secret word' -X $method -H '$header' --data-binary x '@{[ $d->http_url ]}/drivesim-load/$name');
+    };
+    is join(' ', map { $http->(@$_) } [ 'PUT', 'k04', 'If-Match: *' ], [ 'PUT', 'k04', 'If-None-Match: *' ], [ 'PUT', 'k04', 'If-None-Match: *' ]),
+        '412 201 412', "$kind: K04: an upload does not replace, a save makes nothing";
+    unlink $d->files . '/drivesim-load/k04';
+
     # ---- odd names, made behind its back (C14): all are listed, and none twice
-    my @odd = ('This & that', 't #;?3.txt', '100%.txt', '100%25.txt', 'a+b', 'example[a].txt', "e\xcc\x81", "\xc3\xa9");
+    my @odd = ('This & that', 't #;?3.txt', '100%.txt', '100%25.txt', 'a+b', 'example[a].txt', "e\xcc\x81", "\xc3\xa9",
+        'x' x 255, "\xc3\xa9" x 127, 'ends with a dot.', 'ends with a space ', 'CON', 'a"b\\c', q(it's));
+    my $entries = sub { my ($x) = @_; return $x->{out} =~ /structure\s+(\d+) entries, 0 wrong/ ? $1 : -1 };
+    my $had = $entries->($sim->('check', @users));
     my $folder = $d->files . '/drivesim-load/odd';
     mkdir $folder or die $!;
     spew("$folder/$_", "x\n") for @odd;
     chmod 0777, $folder;
     $r = $sim->('check', @users);
     $ok->($r, 'a folder of odd names');
-    like $r->{out}, qr/structure\s+(\d+) entries, 0 wrong/, "$kind: C14: none breaks the listing";
+    is $entries->($r), $had + 1 + @odd, "$kind: C14, U06, U11, U12, U13: each is listed, and once";
 
     # ---- X07: with and without a slash; --dialect with an http URL
-    my $before = qx(find '@{[ $d->files ]}' | wc -l) - 1;
     for my $url ($d->url('ann') . '/', map { s/^webdav/http/r } $d->url('ann')) {
         my $x = sim([ 'check', '--dialect', 'webdav', @users ], dir => $dir, env => { TMA_URL => $url });
         is $x->{status}, 0, "$kind: X07: $kind by another form of the URL" or diag $x->{err};
-        like $x->{out}, qr/structure\s+@{[ $before - 2 ]} entries/, "$kind: the same tree";
+        is $entries->($x), $had + 1 + @odd, "$kind: the same tree";
     }
 
     # ---- refused, with a sentence
@@ -127,6 +138,22 @@ for my $kind (@SERVERS) {
     is $r->{status}, 3, "$kind: a folder of that name which is not ours";
     like $r->{err}, qr/is somebody else's/, "$kind: is refused";
     is slurp($d->files . '/drivesim-load/thesis.txt'), 'years of work', "$kind: and not touched";
+}
+
+# ---- X12: certificate options reach every connection
+if (Dav->has_apache) {
+    my $d = Dav->apache(users => \%USERS, tls => 1);
+    my $dir = tempdir(CLEANUP => 1);
+    my $on = sub { return sim([@_], dir => $dir, env => { TMA_URL => $d->url('ann') }) };
+    my $r = $on->(qw(seed 0 0.002));
+    is $r->{status}, 3, 'X12: a certificate that nobody vouches for';
+    like $r->{err}, qr/no trusted TLS connection.*--cafile FILE, or --insecure/, 'X12: and what to do';
+    for my $how ([ '--cafile', $d->cafile ], ['--insecure']) {
+        $r = $on->(qw(seed 0 0.002), @$how);
+        is $r->{status}, 0, "X12: seed $how->[0]" or diag $r->{out}, $r->{err};
+        $r = $on->(qw(run 3 2 120 1s), @$how);
+        is $r->{status}, 0, "X12: run $how->[0]: listings, uploads, checks alike" or diag $r->{out}, $r->{err};
+    }
 }
 
 done_testing;

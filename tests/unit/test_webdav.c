@@ -186,7 +186,7 @@ static void tags(void **state)
     assert_false(dav_etag("\"long\"", tiny, sizeof tiny, &weak));
 }
 
-/* ---- schemes ---- */
+/* ---- schemes, with addresses as X06 has them ---- */
 
 static void schemes(void **state)
 {
