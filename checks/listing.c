@@ -80,16 +80,19 @@ static MAY_YIELD enum err sign_in_all(struct walk *w)
 {
     struct check_ctx *c = w->c;
     const struct target *t = c->cmd->target;
-    for (size_t i = 0; i < t->n_logins && w->n_apis < TREES_MAX; i++) {
+    char name[TARGET_LOGIN_MAX + 1];
+    for (unsigned i = 0; w->n_apis < TREES_MAX && target_owner(t, i, name, sizeof(name)); i++) {
         struct api_conf conf = api_conf_of(c->cmd);
         struct api_result r;
         struct api *a = NULL;
         enum err e = api_new(&a, &conf, w->ei);
         if (e != ERR_OK)
             return e;
-        if (api_sign_in(a, t->logins[i].name, t->logins[i].password, &r) != ERR_OK || r.outcome != OUT_OK) {
+        e = api_sign_in(a, name, target_password(t, name), &r);
+        if (e != ERR_OK || r.outcome != OUT_OK) {
+            bool end = i > 0 && r.status == 401 && !target_logins_given(t); /* no more owners were made */
             api_free(&a);
-            return err_set(w->ei, ERR_ENV, "cannot sign in as %s to list the tree: %s", t->logins[i].name, r.reason);
+            return end ? ERR_OK : err_set(w->ei, ERR_ENV, "cannot sign in as %s to list the tree: %s", name, r.reason);
         }
         bool known = false;
         for (uint32_t k = 0; k < w->n_apis; k++)
@@ -130,7 +133,7 @@ static MAY_YIELD void walk(struct walk *w)
     w->n = w->next = 0;
     for (uint32_t a = 0; a < w->n_apis; a++) {
         snprintf(who, sizeof(who), "%" PRIu32, a);
-        tree_add_account(w->t, who, w->c->cmd->target->logins[a].name);
+        tree_add_account(w->t, who, api_tree(w->apis[a]));
         add_place(w, NULL, a);
     }
     list_all(w);

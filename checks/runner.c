@@ -68,7 +68,7 @@ static void say_missing(struct check_result *r, bool named, const struct errinfo
 /* A database that is named beside given logins is another server's. */
 static bool names_database(const struct check_ctx *c)
 {
-    return c->cmd->target->database_url && !target_logins_given(c->cmd->target);
+    return c->cmd->target->database_url && target_shows_inside(c->cmd->target);
 }
 
 const struct tree *check_rows(struct check_ctx *c, struct check_result *r)
@@ -85,7 +85,7 @@ const struct tree *check_rows(struct check_ctx *c, struct check_result *r)
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r)
 {
     if (!c->tree)
-        say_missing(r, names_database(c) || target_logins_given(c->cmd->target), &c->pg_why);
+        say_missing(r, names_database(c) || !target_shows_inside(c->cmd->target), &c->pg_why);
     return c->tree;
 }
 
@@ -99,7 +99,7 @@ struct pg_pool *check_pg(struct check_ctx *c, struct check_result *r)
 struct blob *check_blob(struct check_ctx *c, struct check_result *r)
 {
     if (!c->blob)
-        say_missing(r, target_has_s3(c->cmd->target) && !target_logins_given(c->cmd->target), &c->blob_why);
+        say_missing(r, target_has_s3(c->cmd->target) && target_shows_inside(c->cmd->target), &c->blob_why);
     return c->blob;
 }
 
@@ -155,7 +155,7 @@ static enum err only_valid(const char *only, struct errinfo *ei)
 static void open_database(struct check_ctx *c)
 {
     const struct target *t = c->cmd->target;
-    if (target_logins_given(t)) { /* a database that is named all the same is another server's */
+    if (!target_shows_inside(t)) { /* a database that is named all the same is another server's */
         err_set(&c->pg_why, ERR_ENV, NOT_OFFERED "database");
         return;
     }
@@ -175,7 +175,7 @@ static void open_database(struct check_ctx *c)
 
 static MAY_YIELD void read_rows(struct check_ctx *c)
 {
-    if (target_logins_given(c->cmd->target) && tree_list(c, &c->tree, &c->pg_why) != ERR_OK)
+    if (!target_shows_inside(c->cmd->target) && tree_list(c, &c->tree, &c->pg_why) != ERR_OK)
         c->tree = NULL;
     if (c->pg && c->pg_why.code == ERR_OK && tree_load(c->pg, &c->tree, &c->pg_why) != ERR_OK)
         c->tree = NULL;
@@ -184,7 +184,7 @@ static MAY_YIELD void read_rows(struct check_ctx *c)
 static void open_store(struct check_ctx *c)
 {
     const struct target *t = c->cmd->target;
-    if (target_logins_given(t)) {
+    if (!target_shows_inside(t)) {
         err_set(&c->blob_why, ERR_ENV, NOT_OFFERED "objects");
         return;
     }

@@ -16,7 +16,7 @@ enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out, 
 {
     struct buf text;
     double value;
-    if (target_logins_given(ctx->target))
+    if (!target_shows_inside(ctx->target))
         return err_set(ei, ERR_NOTFOUND, "not offered: a server of this kind counts nothing for us");
     if (!ctx->target->url)
         return err_set(ei, ERR_ENV, "TMA_URL is not set");
@@ -34,7 +34,7 @@ void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
     struct errinfo ei;
     struct pg_pool *pg = NULL;
     *out = (struct check_baseline){0};
-    if (ctx->target->database_url && !target_logins_given(ctx->target) &&
+    if (ctx->target->database_url && target_shows_inside(ctx->target) &&
         pg_pool_new(&pg, ctx->loop, ctx->target->database_url, 1, &ei) == ERR_OK) {
         out->known_pg = check_read_deadlocks(pg, &out->deadlocks, &ei) == ERR_OK;
         out->known_overrun = check_read_overrun(pg, &out->overrun, &ei) == ERR_OK;

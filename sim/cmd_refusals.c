@@ -220,7 +220,7 @@ static const char *unfit(struct command_refusals *c, const struct refusal *f)
         return "it needs an account of its own, which this server does not let us make";
     if ((f->flags & ROW_PLAIN) && strncmp(c->ctx->target->url, "https:", 6) == 0)
         return "it is asked byte by byte, without TLS";
-    return stage_peer(&c->stage, f->who, &why) ? NULL : why;
+    return (f->flags & ROW_CALLS) || stage_peer(&c->stage, f->who, &why) ? NULL : why;
 }
 
 static MAY_YIELD void run_row(struct command_refusals *c, const struct refusal *f, struct verdict_row *v)
@@ -365,7 +365,7 @@ static void report(struct command_refusals *c)
 
 static MAY_YIELD void run_rows(struct command_refusals *c, bool alone)
 {
-    bool calls = target_logins_given(c->ctx->target);
+    bool calls = !target_shows_inside(c->ctx->target);
     for (size_t i = 0; i < n_refusals; i++) {
         const struct refusal *f = &refusals[i];
         if (!wanted(c->conf, f) || alone != ((f->flags & ROW_ALONE) != 0) || ((f->flags & ROW_CALLS) != 0) != calls)

@@ -89,7 +89,7 @@ static MAY_YIELD void ask_database(struct reads_stage *s)
         " (SELECT parent_id FROM n ORDER BY n DESC, 1 LIMIT 1), (SELECT parent_id FROM n WHERE n <= 20 ORDER BY n "
         "DESC, 1 LIMIT 1)";
     struct pg_result *res = NULL;
-    if (target_logins_given(s->ctx->target)) {
+    if (!target_shows_inside(s->ctx->target)) {
         err_set(&s->pg_why, ERR_ENV, "not offered");
         return;
     }

@@ -285,7 +285,7 @@ static MAY_YIELD void make_locks(struct stage *s)
         s->things[THING_LOCKED][0] = '\0';
     else
         str_format(s->held_lock, sizeof(s->held_lock), "%s", lock.id);
-    if (target_logins_given(s->ctx->target))
+    if (!target_shows_inside(s->ctx->target))
         return; /* no row of those servers is about a lapsed lock, and one of them would keep the folder from going */
     for (unsigned ttl = 1; ttl <= 30; ttl = ttl == 1 ? 2 : ttl == 2 ? 30 : 31) {
         if (api_lock(s->logins[WHO_OWNER], s->things[THING_LAPSED], ttl, NULL, &lock, &r) != ERR_OK ||
@@ -359,7 +359,7 @@ static MAY_YIELD enum err given_in(struct stage *s, struct errinfo *ei)
 enum err stage_build(struct stage *s, struct errinfo *ei)
 {
     struct http_url u;
-    if (target_logins_given(s->ctx->target))
+    if (!target_shows_inside(s->ctx->target))
         return given_in(s, ei);
     enum err e = http_url_parse(s->ctx->target->url, &u, ei);
     if (e != ERR_OK)

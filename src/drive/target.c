@@ -265,6 +265,11 @@ enum err target_settle(struct target *t, const char *users_file, struct errinfo 
     return err;
 }
 
+bool target_shows_inside(const struct target *t)
+{
+    return t->n_logins == 0;
+}
+
 bool target_logins_given(const struct target *t)
 {
     return t->n_logins > 0 && !t->logins_made;

@@ -40,7 +40,8 @@ void target_done(struct target *t);
  * those of users_file (NULL: none), a line each: "user:password" or "user password"; '#' begins a comment. A URL that
  * cannot be read is left to target_require_url. ERR_USAGE names file and line. */
 enum err target_settle(struct target *t, const char *users_file, struct errinfo *ei) WARN_UNUSED;
-bool target_logins_given(const struct target *t);                       /* by its dialect */
+bool target_shows_inside(const struct target *t); /* its dialect's servers have a database, store and metrics for us */
+bool target_logins_given(const struct target *t); /* by its dialect */
 const char *target_password(const struct target *t, const char *login); /* of a given one, else the one for all */
 /* The name of the k-th owner (0: the first): a given login or owner-K@load.test. False when no more are given. */
 bool target_owner(const struct target *t, unsigned k, char *dst, size_t n);
