@@ -14,6 +14,10 @@ static const struct opt options[] = {
     {"listen", 0, "ADDRESS", OPT_STR, AT(listen), 0, 0, "address to listen on (default 127.0.0.1)"},
     {"max-connections", 0, "N", OPT_INT, AT(max_connections), 1, 1e6,
      "client connections at once (default: what the limit of open files allows)"},
+    {"max-sessions", 0, "N", OPT_INT, AT(max_sessions), 1, 1e6,
+     "sessions at once: beyond it sign-ins are refused at once, 503 TOO_MANY_SESSIONS;\na session counts until it "
+     "signs "
+     "out or is silent for 3 min (default: no limit)"},
     {"max-upload-mb", 0, "N", OPT_INT, AT(max_upload_mb), 1, 1e9,
      "largest file in MiB (default: MAX_UPLOAD_MB, or 10240)"},
     {"upload-memory-mb", 0, "N", OPT_INT, AT(upload_memory_mb), 1, 1 << 20,

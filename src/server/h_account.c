@@ -46,10 +46,13 @@ static MAY_YIELD void post_signup(struct request *r)
     struct errinfo ei;
     char hash[PASSWORD_HASH_MAX];
     struct pg_result *res = NULL;
+    bool in = false;
 
-    if (!account_read(r, FIELD_EMAIL | FIELD_PASSWORD, FIELD_NAME, &f) || !login_budget(r, f.email))
+    if (!account_read(r, FIELD_EMAIL | FIELD_PASSWORD, FIELD_NAME, &f) || !login_budget(r, f.email) ||
+        !session_admit(r))
         return;
     if (password_hash(r->server->work, f.password, (unsigned)r->server->conf->bcrypt_cost, hash, &ei) != ERR_OK) {
+        session_turn_away(r);
         reply_error(r, &ei);
         return;
     }
@@ -68,8 +71,11 @@ static MAY_YIELD void post_signup(struct request *r)
                                        .permissions = "",
                                        .created_at = pg_str(res, 0, 2),
                                        .owner = true};
+        in = true;
         sign_in(r, &u);
     }
+    if (!in)
+        session_turn_away(r);
     pg_result_free(&res);
 }
 
@@ -89,9 +95,14 @@ static MAY_YIELD void post_login(struct request *r)
     struct account_fields f;
     struct errinfo ei;
     struct pg_result *res = NULL;
+    bool in = false;
 
-    if (!account_read(r, FIELD_LOGIN | FIELD_SECRET, 0, &f) || !login_budget(r, f.email))
+    if (!account_read(r, FIELD_LOGIN | FIELD_SECRET, 0, &f) || !session_admit(r))
         return;
+    if (!login_budget(r, f.email)) {
+        session_turn_away(r);
+        return;
+    }
     const char *params[] = {f.email};
     if (pg_run(r->server->pg, sql, 1, params, &res, &ei) != ERR_OK) {
         reply_error(r, &ei);
@@ -103,8 +114,11 @@ static MAY_YIELD void post_login(struct request *r)
     } else {
         const struct account_user u = {pg_str(res, 0, 0), pg_str(res, 0, 1), pg_str(res, 0, 2),
                                        pg_str(res, 0, 3), pg_str(res, 0, 4), pg_bool(res, 0, 5)};
+        in = true;
         sign_in(r, &u);
     }
+    if (!in)
+        session_turn_away(r);
     pg_result_free(&res);
 }
 

@@ -29,6 +29,7 @@ struct server_conf { /* from the environment, then the working folder's .env; op
     int64_t port;
     const char *database_url, *redis_url, *jwt_secret, *file_encryption_key, *app_env, *backend_url, *log_level;
     int64_t max_connections; /* 0: from the limit of open files */
+    int64_t max_sessions;    /* signed in at once; 0: no limit */
     int64_t max_upload_mb, upload_memory_mb;
     int64_t max_upload_bytes, upload_memory_bytes;                            /* the same */
     int64_t pool_size;                                                        /* Postgres connections */

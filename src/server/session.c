@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "server/events.h"
+#include "server/seats.h"
 #include "store/kv.h"
 #include "store/pg.h"
 #include <stdio.h>
@@ -22,7 +23,8 @@ struct known {
 };
 struct sessions {
     struct server *server;
-    struct map *known;  /* token text -> struct known */
+    struct map *known; /* token text -> struct known */
+    struct seats *seats;
     uint64_t forgotten; /* counts forget_here: rows read before one must not be remembered after it */
     struct timer touch;
     bool touching;
@@ -166,6 +168,21 @@ static MAY_YIELD enum err learn(struct request *r, const struct token *t, struct
     return ERR_OK;
 }
 
+bool session_admit(struct request *r)
+{
+    if (seats_reserve(r->server->sessions->seats, mono_now()))
+        return true;
+    reply_header(r, "Retry-After", "5");
+    reply_message(r, 503, "TOO_MANY_SESSIONS", "%lld sessions are signed in already",
+                  (long long)r->server->conf->max_sessions);
+    return false;
+}
+
+void session_turn_away(struct request *r)
+{
+    seats_give_up(r->server->sessions->seats);
+}
+
 bool session_login(struct request *r, const struct token *t)
 {
     struct known *k = map_get(r->server->sessions->known, token_text(r));
@@ -174,12 +191,14 @@ bool session_login(struct request *r, const struct token *t)
     if (k && mono_diff(mono_now(), k->read) <= FRESH_US) {
         k->touched = true;
         r->login = k->login;
+        seats_touch(r->server->sessions->seats, t->session_id, mono_now());
         return true;
     }
     enum err err = learn(r, t, &ei);
-    if (!err)
+    if (!err) {
+        seats_touch(r->server->sessions->seats, t->session_id, mono_now());
         renew_if_due(r, t);
-    else if (err == ERR_NOTFOUND)
+    } else if (err == ERR_NOTFOUND)
         reply_message(r, 401, NULL, "%s", refused_revoked);
     else
         reply_error(r, &ei);
@@ -204,6 +223,10 @@ enum err session_open(struct request *r, const char *user_id, struct errinfo *ei
     enum err err = pg_run(r->server->pg, "SELECT drive_session_open($1, $2, $3, $4)", 4, params, &res, ei);
     if (!err)
         err = issue(r, user_id, pg_str(res, 0, 0), ei);
+    if (err)
+        session_turn_away(r);
+    else
+        seats_sit(r->server->sessions->seats, pg_str(res, 0, 0), mono_now());
     pg_result_free(&res);
     return err;
 }
@@ -238,6 +261,7 @@ static void forget_here(struct server *s, struct forget f)
 void session_forget(struct server *s, const char *session_id)
 {
     forget_here(s, (struct forget){session_id, NULL});
+    seats_leave(s->sessions->seats, session_id);
     events_drop_session(s, session_id);
     events_control(s, "session", session_id);
 }
@@ -254,6 +278,7 @@ void session_on_control(struct server *s, const char *what, const char *id)
 {
     if (strcmp(what, "session") == 0) {
         forget_here(s, (struct forget){id, NULL});
+        seats_leave(s->sessions->seats, id);
         events_drop_session(s, id);
     } else if (strcmp(what, "user") == 0 || strcmp(what, "gone") == 0) {
         forget_here(s, (struct forget){NULL, id});
@@ -319,6 +344,7 @@ static MAY_YIELD enum err start(struct server *s, struct errinfo *ei)
     struct sessions *ss = mem_zalloc(sizeof *ss);
     ss->server = s;
     ss->known = map_new();
+    ss->seats = seats_new(s->conf->max_sessions);
     ss->touch.fn = on_touch;
     loop_timer_set(s->loop, &ss->touch, mono_add(mono_now(), TOUCH_US));
     s->sessions = ss;
@@ -340,6 +366,7 @@ static MAY_YIELD void stop(struct server *s)
     write_touched(ss);
     map_filter(ss->known, drop_all, NULL);
     map_free(&ss->known);
+    seats_free(&ss->seats);
     MEM_FREE(s->sessions);
 }
 

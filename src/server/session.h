@@ -15,7 +15,11 @@ MAY_YIELD bool session_token(struct request *r, const struct token **out);
 /* Fills r->login from the rows behind the token; re-issues a token that is past half its life. False: answered 401 or
  * 503. */
 MAY_YIELD bool session_login(struct request *r, const struct token *t);
-/* Opens a session and sets the cookie. */
+/* Before a sign-in does any work: false when as many sessions as may be are signed in; answered with 503 then. Else the
+ * place is kept until session_open, whatever comes of that, or session_turn_away. */
+MAY_YIELD bool session_admit(struct request *r);
+void session_turn_away(struct request *r);
+/* Opens a session, which was admitted, and sets the cookie. */
 MAY_YIELD enum err session_open(struct request *r, const char *user_id, struct errinfo *ei) WARN_UNUSED;
 void session_clear_cookie(struct request *r);
 /* Forgets what is remembered of a session or of all of a user's, here and in other processes; revoked ones lose their
