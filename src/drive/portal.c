@@ -72,8 +72,8 @@ static void take_cookie(void *arg, struct sv header)
 
 static void drop_cookies(struct portal *p)
 {
-    while (p->n_cookies > 0)
-        MEM_FREE(p->cookies[--p->n_cookies]);
+    for (; p->n_cookies > 0; p->n_cookies--)
+        MEM_FREE(p->cookies[p->n_cookies - 1]);
 }
 
 static enum err cookie_header(const struct portal *p, struct buf *out)
