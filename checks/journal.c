@@ -1,5 +1,6 @@
 #include "checks/journal.h"
 #include "base/arena.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -218,19 +219,10 @@ static bool on_record(void *arg, const struct ledger_record *r)
 
 static enum err read_run(struct journal *j, const char *run_dir, struct errinfo *ei)
 {
-    char path[512], chunk[4096];
+    char path[512];
     struct buf text = BUF_INIT(16 << 20);
-    size_t n;
     snprintf(path, sizeof(path), "%s/run.json", run_dir);
-    FILE *f = fopen(path, "rbe");
-    if (!f)
-        return err_sys(ei, ERR_IO, "cannot open %s", path);
-    enum err e = ERR_OK;
-    while (e == ERR_OK && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-        e = buf_append(&text, chunk, n);
-    if (e == ERR_OK && ferror(f))
-        e = err_sys(ei, ERR_IO, "cannot read %s", path);
-    fclose(f);
+    enum err e = file_read(path, &text, ERR_IO, ei);
     if (e == ERR_OK && json_parse(buf_cstr(&text), text.len, &j->run, ei) != ERR_OK)
         e = err_set(ei, ERR_PARSE, "%s cannot be read: it is damaged or was never written whole", path);
     buf_done(&text);

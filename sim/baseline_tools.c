@@ -1,4 +1,5 @@
 /* Disk and network by the tools that everybody trusts for it, their JSON read: fio and iperf3. */
+#include "base/file.h"
 #include "base/json.h"
 #include "drive/proc.h"
 #include "sim/baseline.h"
@@ -40,14 +41,7 @@ static void unscratch(const char *dir)
 static enum err read_report(const char *path, const char *tool, struct json **out, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(REPORT_MAX);
-    char piece[4096];
-    size_t n;
-    FILE *f = fopen(path, "rbe");
-    enum err e = f ? ERR_OK : err_sys(ei, ERR_ENV, "%s left no report", tool);
-    while (e == ERR_OK && (n = fread(piece, 1, sizeof(piece), f)) > 0)
-        e = buf_append(&text, piece, n);
-    if (f)
-        fclose(f);
+    enum err e = file_read(path, &text, ERR_ENV, ei);
     if (e == ERR_OK && json_parse(buf_cstr(&text), text.len, out, NULL) != ERR_OK)
         e = err_set(ei, ERR_ENV, "the report of %s is no JSON", tool);
     buf_done(&text);

@@ -1,6 +1,7 @@
 /* `sim http`: one request, over and over, against any URL: the classic stress report. The one command that needs no
  * drive server; it still goes to this machine alone unless another host is named. */
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
@@ -68,26 +69,12 @@ struct http_run {
 
 static enum err read_body(struct http_run *h, struct errinfo *ei)
 {
-    if (!h->o->file)
-        return ERR_OK;
-    FILE *f = fopen(h->o->file, "rbe");
-    if (!f)
-        return err_sys(ei, ERR_USAGE, "cannot read %s", h->o->file);
     struct buf all = BUF_INIT(BODY_MAX);
-    enum err err = ERR_OK;
-    char piece[16384];
-    size_t n;
-    while (!err && (n = fread(piece, 1, sizeof piece, f)) > 0)
-        err = buf_append(&all, piece, n);
-    if (err)
-        err_set(ei, ERR_USAGE, "%s is larger than the 1 GiB that -T takes: see sim bigfiles", h->o->file);
-    else if (ferror(f))
-        err = err_sys(ei, ERR_USAGE, "cannot read %s", h->o->file);
-    fclose(f);
+    enum err err = h->o->file ? file_read(h->o->file, &all, ERR_USAGE, ei) : ERR_OK;
     if (!err)
         h->body = buf_take(&all, &h->body_n);
     buf_done(&all);
-    return err ? ERR_USAGE : ERR_OK;
+    return err;
 }
 
 static bool header_is(const char *line, const char *name)

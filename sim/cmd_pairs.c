@@ -1,5 +1,6 @@
 /* `sim pairs`: one app writes, its partner waits for the event and reads: how fast, and how surely, word gets around.
  */
+#include "base/file.h"
 #include "base/mem.h"
 #include "drive/cmd.h"
 #include "sim/pairs.h"
@@ -52,19 +53,8 @@ struct pairs_call {
 static enum err read_payload(struct pairs_call *c, const char *file, struct errinfo *ei)
 {
     struct buf all = BUF_INIT(PAYLOAD_MAX);
-    char piece[4096];
     size_t n;
-    FILE *f = fopen(file, "rbe");
-    if (!f)
-        return err_sys(ei, ERR_USAGE, "cannot read %s", file);
-    enum err e = ERR_OK;
-    while (e == ERR_OK && (n = fread(piece, 1, sizeof(piece), f)) > 0)
-        e = buf_append(&all, piece, n);
-    if (e != ERR_OK)
-        e = err_set(ei, ERR_USAGE, "%s is larger than the 64 MiB of a message", file);
-    else if (ferror(f))
-        e = err_sys(ei, ERR_USAGE, "cannot read %s", file);
-    fclose(f);
+    enum err e = file_read(file, &all, ERR_USAGE, ei);
     if (e == ERR_OK) {
         c->payload = buf_take(&all, &n);
         c->conf.payload = (struct sv){c->payload, n};

@@ -1,5 +1,6 @@
 /* A plain list of words and numbers rather than JSON: it is written by hand, and `mix import` writes it from a log. */
 #include "sim/mix.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -93,22 +94,10 @@ enum err mix_parse(struct mix *m, const char *name, struct sv text, struct errin
 
 enum err mix_load(struct mix *m, const char *file, struct errinfo *ei)
 {
-    FILE *f = fopen(file, "rbe");
-    if (!f)
-        return err_sys(ei, errno == ENOENT ? ERR_USAGE : ERR_IO, "cannot open the mix %s", file);
     struct buf text = BUF_INIT(MIX_FILE_MAX);
-    char chunk[4096];
-    size_t n;
-    enum err e = ERR_OK;
-    while (e == ERR_OK && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
-        e = buf_append(&text, chunk, n);
-    if (e != ERR_OK)
-        e = err_set(ei, ERR_USAGE, "the mix %s is larger than %u KiB", file, MIX_FILE_MAX >> 10);
-    else if (ferror(f))
-        e = err_sys(ei, ERR_IO, "cannot read the mix %s", file);
-    else
+    enum err e = file_read(file, &text, ERR_USAGE, ei);
+    if (e == ERR_OK)
         e = mix_parse(m, file, (struct sv){buf_cstr(&text), text.len}, ei);
     buf_done(&text);
-    fclose(f);
     return e;
 }

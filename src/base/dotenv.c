@@ -1,26 +1,18 @@
 #include "base/dotenv.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define FILE_BYTES_MAX (256 * 1024)
 
 enum err dotenv_read_file(const char *file, struct buf *text, struct errinfo *ei)
 {
-    char chunk[4096];
-    enum err err = ERR_OK;
-    size_t n;
-    FILE *f = fopen(file, "re");
-    if (!f)
-        return errno == ENOENT || errno == ENOTDIR ? ERR_OK : err_sys(ei, ERR_USAGE, "cannot read %s", file);
-    while (!err && (n = fread(chunk, 1, sizeof chunk, f)) > 0)
-        if (buf_append(text, chunk, n) != ERR_OK)
-            err = err_set(ei, ERR_USAGE, "%s is larger than 256 KiB", file);
-    if (!err && ferror(f))
-        err = err_sys(ei, ERR_USAGE, "cannot read %s", file);
-    fclose(f);
-    return err;
+    struct errinfo why;
+    enum err err = file_read(file, text, ERR_USAGE, &why);
+    if (err && (why.os_errno == ENOENT || why.os_errno == ENOTDIR))
+        return ERR_OK;
+    return err ? err_set(ei, err, "%s", err_message(&why)) : ERR_OK;
 }
 
 static bool unquote(struct sv *value)

@@ -2,6 +2,7 @@
  * `down` finds what there is; and where even that is lost, processes are found by program and folder. */
 #include "base/buf.h"
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -104,29 +105,17 @@ static void load_fields(struct stack *s, const struct json *root)
         load_part(&s->parts[i], json_get(json_get(root, "parts"), s->parts[i].ops->name));
 }
 
-static enum err read_file(const char *path, struct buf *out, struct errinfo *ei)
-{
-    char chunk[4096];
-    size_t n;
-    enum err err = ERR_OK;
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return errno == ENOENT ? ERR_NOTFOUND : err_sys(ei, ERR_ENV, "cannot read %s", path);
-    while (!err && (n = fread(chunk, 1, sizeof chunk, f)) > 0)
-        if (buf_append(out, chunk, n))
-            err = err_set(ei, ERR_ENV, "%s is not a stack's state: too large", path);
-    if (!err && ferror(f))
-        err = err_sys(ei, ERR_ENV, "cannot read %s", path);
-    fclose(f);
-    return err;
-}
-
 enum err stack_state_load(struct stack *s, struct errinfo *ei)
 {
     const char *path = arena_printf(s->mem, "%s/stack.json", s->home);
     struct buf text = BUF_INIT(STATE_MAX);
     struct json *root = NULL;
-    enum err err = read_file(path, &text, ei);
+    struct errinfo why;
+    enum err err = file_read(path, &text, ERR_ENV, &why);
+    if (err && why.os_errno == ENOENT)
+        err = ERR_NOTFOUND;
+    else if (err)
+        err_set(ei, err, "%s", err_message(&why));
     if (!err && json_parse(buf_cstr(&text), text.len, &root, NULL)) {
         LOGW("stack", "%s is damaged: the parts are looked for by their folders", path);
         s->damaged = true;
