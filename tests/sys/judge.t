@@ -1,5 +1,6 @@
 # Every planted fault is found by its own check, which says what it is about: the short form of `make judge`, several
-# faults in one run where their traces can be told apart. One stack serves all; what leaves wrong rows behind comes last.
+# faults in one run where their traces can be told apart. One stack serves all; what leaves objects or wrong rows
+# behind comes last.
 use strict;
 use warnings;
 use Test::More;
@@ -10,9 +11,9 @@ use Sim;
 my @ARGS = (8, 20, 300, 5);
 my @groups = (
     [ { mix => "save 60\nupload 30\ndownload 10\n", %FULL }, qw(lost-update dropped-413) ],
-    [ { mix => "save 80\nupload 20\n" }, qw(lock-ignored double-lock event-late orphan-object slow-commit=0.3) ],
     [ { mix => "save 90\nupload 10\n" }, qw(deadlock) ],
     [ { mix => "download 100\n", more => [qw(--timeout 5s)] }, qw(hang=0.05 corrupt-download=0.1) ],
+    [ { mix => "save 80\nupload 20\n" }, qw(lock-ignored double-lock event-late orphan-object slow-commit=0.3) ],
     [ { mix => "save 30\nupload 30\ncopy 25\ndownload 15\n" }, qw(lost-upload=0.3 stale-listing duplicate-on-retry event-dropped=0.3) ],
     [ { mix => "save 30\nupload 25\ncopy 20\ntrash 15\ndownload 10\n", %FULL },
       qw(feed-gap trash-leak=0.5 truncated-object=0.3 copy-partial=0.5 aggregate-drift=0.2 storage-drift=0.2 quota-overrun) ],
