@@ -52,6 +52,12 @@ $r = on($sshd, [qw(bigfiles 2 3 --json r.json)]);
 is $r->{status}, 0, 'bigfiles' or diag $r->{out}, $r->{err};
 is report()->{operations}{download}{ok}, 2, 'both came down and were compared';
 
+$r = on($sshd, [qw(reads -n 3 --background 0 --json r.json)]);
+is $r->{status}, 0, 'reads' or diag $r->{out}, $r->{err};
+$r = on($sshd, [qw(refusals --background 0 --json r.json)]);
+is $r->{status}, 0, 'refusals' or diag $r->{out}, $r->{err};
+like $r->{out}, qr/^ok +30\/30 +\Q$_\E/m, 'the reason arrives every time' for '409', '401';
+
 # ---- S06: refused before the banner
 $r = on($sshd, [qw(ramp 100 --session sign-in --arrive 0 --hold 2s --json r.json)]);
 is $r->{status}, 0, 'S06: 100 sessions at once' or diag $r->{out}, $r->{err};
