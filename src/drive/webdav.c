@@ -8,6 +8,7 @@
 
 #define TRIES_MAX  4 /* without Authorization, with it, with a new nonce, with a slash */
 #define HEADER_MAX 12
+#define IDLE_MAX_S 3 /* common servers close a connection after 5 s */
 
 /* ---- paths ---- */
 
@@ -221,6 +222,7 @@ static MAY_YIELD enum err send(struct attempt *t, struct errinfo *ei)
                            .content_type = c->xml ? "application/xml; charset=utf-8" : "application/octet-stream",
                            .timeout_us = api_timeout_us(t->a, c->transfer_bytes),
                            .stall_us = t->a->timeout_us,
+                           .idle_max_s = c->write ? IDLE_MAX_S : 0,
                            .sink = on_body,
                            .sink_arg = &t->multi};
     if (!err)

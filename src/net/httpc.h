@@ -64,6 +64,9 @@ struct http_req {
     /* When set, a 2xx answer's body goes here instead; non-zero aborts with ERR_WRONG. */
     int (*sink)(void *arg, const char *p, size_t n);
     void *sink_arg;
+    /* A kept connection that was idle for longer is not used: a write that meets the server's closing it is neither
+     * done nor not done. 0: no matter. */
+    unsigned idle_max_s;
     bool expect_100; /* send Expect: 100-continue, wait at most 1 s */
 };
 struct http_resp {

@@ -10,6 +10,7 @@ enum {
     INLINE_BODY = 32 << 10, /* up to here libcurl may send head and body at once, from the caller's memory */
     OWN_MAX = 64,           /* headers of one request */
 };
+#define IDLE_MAX_S 118L /* libcurl's own */
 
 /* ---- the pool of handles ---- */
 
@@ -251,6 +252,9 @@ void httpc_handle_setup(struct request_handle *hd, struct xfer *x)
     if (hd->is_fresh != x->fresh)
         curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, x->fresh ? 1L : 0L);
     hd->is_fresh = x->fresh;
+    if (hd->idle_max_s != x->req->idle_max_s)
+        curl_easy_setopt(t->easy, CURLOPT_MAXAGE_CONN, x->req->idle_max_s ? (long)x->req->idle_max_s : IDLE_MAX_S);
+    hd->idle_max_s = x->req->idle_max_s;
     if (!x->peer->alias.resolved) {
         hd->resolve = httpc_alias_resolve(&x->peer->alias, x->peer->origin, x->peer->first_addr);
         curl_easy_setopt(t->easy, CURLOPT_RESOLVE, hd->resolve);

@@ -10,6 +10,7 @@ struct request_handle {
     struct request_handle *next;
     struct origin *origin;      /* whose URL is set */
     bool is_get, is_fresh;      /* set so by the last request */
+    unsigned idle_max_s;        /* likewise; 0: libcurl's own */
     struct header_set *headers; /* whose nodes are used */
     struct curl_slist *nodes;   /* room for the header list */
     size_t nodes_n;
