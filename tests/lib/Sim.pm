@@ -22,13 +22,14 @@ sub sim_path { return $program }
 # The environment of a user with nothing set: no target, no proxy, plain locale.
 my @KEEP = qw(PATH HOME USER LANG TMPDIR ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
 
-# sim_start(\@args, env => {…}, dir => DIR, stdin => TEXT, wrap => [prefix command]) starts it and returns a handle.
+# sim_start(\@args, env => {…}, dir => DIR, stdin => TEXT, wrap => [prefix command], program => a copy of it) starts it and
+# returns a handle.
 # sim() takes the same, waits for the end and returns {status, signal, out, err, seconds}; timeout => seconds (default
 # 120) ends a hanging one by its pid and gives the status 'timeout'.
 sub sim_start {
     my ($args, %opt) = @_;
     local %ENV = ((map { defined $ENV{$_} ? ($_ => $ENV{$_}) : () } @KEEP), %{ $opt{env} // {} });
-    my @cmd = (@{ $opt{wrap} // [] }, sim_path(), @$args);
+    my @cmd = (@{ $opt{wrap} // [] }, $opt{program} // sim_path(), @$args);
     @cmd = ('sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', $opt{dir}, @cmd) if $opt{dir};
     my $err = gensym;
     my $pid = open3(my $in, my $out, $err, @cmd);

@@ -295,8 +295,7 @@ subtest 'as a user without rights' => sub {
     system('cp', '-r', $cache, "$dir/cache/") if -d $cache; # spares an installation
     system('cp', sim_path(), "$dir/sim");                   # the build folder may be closed to others
     system('chown', '-R', "$uid:$gid", $dir);
-    local $ENV{SIM} = "$dir/sim";
-    my %as = (wrap => ['runuser', '-u', 'nobody', '--'], env => { HOME => "$dir/home", XDG_CACHE_HOME => "$dir/cache" });
+    my %as = (program => "$dir/sim", wrap => ['runuser', '-u', 'nobody', '--'], env => { HOME => "$dir/home", XDG_CACHE_HOME => "$dir/cache" });
     my $r = stack("$dir/work", 'up', {%as});
     is $r->{status}, 0, 'up' or diag $r->{err};
     my $state = state_of("$dir/work");

@@ -247,13 +247,13 @@ static void judge(const struct world *w)
     result_init(&result, "check");
     struct check_result *r = result_check(&result, w->check->name);
     w->check->run(&c, r);
+    remove_run(dir);
     const char *said = r->n_detail ? r->detail[0] : r->summary;
     if (r->status != w->status || r->wrong != w->wrong || (w->says && !strstr(said, w->says)))
         fail_msg("%s: status %d, %u wrong: %s", w->name, (int)r->status, (unsigned)r->wrong, said);
     result_done(&result);
     tree_free(&c.tree);
     journal_free(&c.journal);
-    remove_run(dir);
 }
 
 static void test_worlds(void **state)
