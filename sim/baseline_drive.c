@@ -1,6 +1,7 @@
 /* The same through the drive: eight apps of the seeded accounts, in a folder of their own that is removed for good. */
 #include "sim/baseline.h"
-#include "sim/errand.h"
+#include "sim/call.h"
+#include "sim/run_folders.h"
 #include "sim/solo.h"
 
 #include <stdio.h>
@@ -8,7 +9,8 @@
 
 struct lane { /* one app with the file that it saves */
     struct app app;
-    char folder[DRIVE_ID_MAX + 1], id[DRIVE_ID_MAX + 1], large[DRIVE_ID_MAX + 1], version[DRIVE_ID_MAX + 1];
+    const char *folder; /* its id */
+    char id[DRIVE_ID_MAX + 1], large[DRIVE_ID_MAX + 1], version[DRIVE_ID_MAX + 1];
     uint64_t made, revision;
 };
 struct drive {
@@ -16,9 +18,7 @@ struct drive {
     struct worker *w;
     struct lane lanes[BASE_LANES];
     unsigned n;
-    char name[60];
-    char (*folders)[DRIVE_ID_MAX + 1];
-    enum err err;
+    struct run_folders folders;
 };
 
 static bool verdict(struct lane *l, struct call *c, enum drive_op op, const struct api_result *r, struct errinfo *ei)
@@ -134,42 +134,24 @@ static const struct {
 static MAY_YIELD enum err prepare(struct drive *d, struct errinfo *ei)
 {
     struct worker *w = d->w;
-    snprintf(d->name, sizeof(d->name), "Baseline %08x", (unsigned)(w->run_key >> 16));
-    d->folders = mem_zalloc(w->n_accounts * sizeof(*d->folders));
+    run_folders_init(&d->folders, w, "Baseline");
     for (; d->n < BASE_LANES; d->n++) {
         struct lane *l = &d->lanes[d->n];
         enum err e = app_init_bare(&l->app, w, d->n, 0, ei);
         if (e != ERR_OK)
             return e;
-        char *folder = d->folders[l->app.login->account - w->accounts];
-        if (!folder[0] && (e = errand_folder(&l->app, d->name, folder, ei)) != ERR_OK) {
+        if ((e = run_folders_make(&d->folders, &l->app, ei)) != ERR_OK) {
             app_done(&l->app);
             return e;
         }
-        memcpy(l->folder, folder, sizeof(l->folder));
+        l->folder = run_folders_id(&d->folders, &l->app);
     }
     return ERR_OK;
-}
-
-static MAY_YIELD enum err clean_up(struct drive *d, struct errinfo *ei)
-{
-    enum err e = ERR_OK;
-    for (unsigned i = 0; i < d->n; i++) {
-        struct lane *l = &d->lanes[i];
-        char *folder = d->folders[l->app.login->account - d->w->accounts], why[200];
-        const char *id = folder;
-        app_take_session(&l->app);
-        if (folder[0] && !errand_remove(&l->app, &id, 1, CAUSE_SETUP, why, sizeof(why)))
-            e = err_set(ei, ERR_ENV, "left behind: folder \"%s\" of %s: %s", d->name, l->app.login->email, why);
-        folder[0] = '\0';
-    }
-    return e;
 }
 
 static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei)
 {
     struct drive *d = mem_zalloc(sizeof(*d));
-    struct errinfo left = {0};
     (void)watch;
     d->b = *(struct baseline *const *)arg;
     d->w = w;
@@ -182,12 +164,11 @@ static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, con
         else
             baseline_set(d->b, rows[i].row, rate * rows[i].scale);
     }
-    enum err cleaned = clean_up(d, &left);
-    if (e == ERR_OK && cleaned != ERR_OK)
-        e = err_set(ei, cleaned, "%s", err_message(&left));
+    if (!run_folders_remove(&d->folders, "baseline") && e == ERR_OK)
+        e = err_set(ei, ERR_ENV, "not all of the folders \"%s\" could be removed", d->folders.name);
     for (unsigned i = 0; i < d->n; i++)
         app_done(&d->lanes[i].app);
-    mem_free(d->folders);
+    run_folders_done(&d->folders);
     mem_free(d);
     return e;
 }

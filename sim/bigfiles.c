@@ -1,7 +1,7 @@
 #include "sim/bigfiles.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "sim/errand.h"
+#include "sim/call.h"
+#include "sim/run_folders.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,8 +32,7 @@ struct bigfiles {
     struct server_watch *watch;
     struct bigfile *files;
     unsigned n; /* of files, each with connections of its own */
-    char folder_name[60];
-    char (*folders)[DRIVE_ID_MAX + 1]; /* of each account; "": none */
+    struct run_folders folders;
     struct transfer *now;
 };
 
@@ -49,18 +48,13 @@ static void ended(struct bigfile *f, const struct call *c, const struct api_resu
         hist_record(t->hist, mono_diff(r->done, r->sent));
 }
 
-static uint32_t account_of(const struct bigfile *f)
-{
-    return (uint32_t)(f->app.login->account - f->b->w->accounts);
-}
-
 static void upload(void *arg)
 {
     struct bigfile *f = arg;
     struct arena *mem = arena_new(4096);
     struct drive_file made = {.size = -1};
     struct api_result r;
-    const struct api_upload u = {.parent_id = f->b->folders[account_of(f)],
+    const struct api_upload u = {.parent_id = run_folders_id(&f->b->folders, &f->app),
                                  .name = f->name,
                                  .content = &f->content,
                                  .modified = wall_now(),
@@ -180,12 +174,7 @@ void bigfiles_sample(struct result *r)
 
 static char *seconds(char dst[32], const struct transfer *t, double pct)
 {
-    int64_t us = hist_percentile(t->hist, pct);
-    if (us < 0)
-        snprintf(dst, 32, "-");
-    else
-        str_format(dst, 32, "%.2f", (double)us / 1e6);
-    return dst;
+    return hist_cell(t->hist, pct, US_PER_S, 2, dst, 32);
 }
 
 static void print_rows(const struct bigfiles *b, const struct transfer *const *rows, size_t n)
@@ -223,22 +212,12 @@ static void tell(const struct bigfiles *b, const char *fmt, ...)
 
 /* ---- before and after ---- */
 
-/* The connections of some file of the account. */
-static struct app *app_of_account(struct bigfiles *b, uint32_t account)
-{
-    for (unsigned i = 0; i < b->n; i++)
-        if (account_of(&b->files[i]) == account)
-            return &b->files[i].app;
-    return NULL;
-}
-
 static MAY_YIELD enum err prepare(struct bigfiles *b, struct errinfo *ei)
 {
     struct worker *w = b->w;
     const struct bigfiles_conf *conf = b->conf;
-    snprintf(b->folder_name, sizeof(b->folder_name), "Big files %08x", (unsigned)(w->run_key >> 16));
+    run_folders_init(&b->folders, w, "Big files");
     b->files = mem_zalloc(conf->count * sizeof(*b->files));
-    b->folders = mem_zalloc(w->n_accounts * sizeof(*b->folders));
     for (; b->n < conf->count; b->n++) {
         struct bigfile *f = &b->files[b->n];
         enum err e = app_init_bare(&f->app, w, w->n_apps + b->n, conf->timeout_us, ei);
@@ -253,27 +232,21 @@ static MAY_YIELD enum err prepare(struct bigfiles *b, struct errinfo *ei)
                                       .ext = "mp4"};
     }
     enum err e = ERR_OK;
-    for (uint32_t a = 0; a < w->n_accounts && e == ERR_OK; a++) {
-        struct app *app = app_of_account(b, a);
-        if (app)
-            e = errand_folder(app, b->folder_name, b->folders[a], ei);
-    }
+    for (unsigned i = 0; i < b->n && e == ERR_OK; i++)
+        e = run_folders_make(&b->folders, &b->files[i].app, ei);
     return e;
 }
 
 static MAY_YIELD void clean_up(struct bigfiles *b)
 {
+    if (!b->conf->keep) {
+        run_folders_remove(&b->folders, "bigfiles");
+        return;
+    }
     for (uint32_t a = 0; a < b->w->n_accounts; a++) {
-        const char *id = b->folders[a];
-        char why[200];
-        if (!id[0])
-            continue;
-        struct app *app = app_of_account(b, a);
-        app_take_session(app);
-        if (b->conf->keep)
-            tell(b, "kept in folder \"%s\" (%s) of %s", b->folder_name, id, app->login->email);
-        else if (!errand_remove(app, &id, 1, CAUSE_SETUP, why, sizeof(why)))
-            LOGW("bigfiles", "left behind: folder \"%s\" (%s) of %s: %s", b->folder_name, id, app->login->email, why);
+        const struct run_folder *f = &b->folders.of[a];
+        if (f->id[0])
+            tell(b, "kept in folder \"%s\" (%s) of %s", b->folders.name, f->id, f->app->login->email);
     }
 }
 
@@ -282,7 +255,7 @@ static void release(struct bigfiles *b)
     for (unsigned i = 0; i < b->n; i++)
         app_done(&b->files[i].app);
     mem_free(b->files);
-    mem_free(b->folders);
+    run_folders_done(&b->folders);
 }
 
 enum err bigfiles_run(struct worker *w, struct server_watch *watch, const struct bigfiles_conf *conf,

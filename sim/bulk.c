@@ -386,33 +386,6 @@ static void report_deletes(const struct bulk *b, const struct deletes *before, c
               COUNTED((uint64_t)objects, "object"), COUNTED((uint64_t)requests, "request"));
 }
 
-/* ---- before and after ---- */
-
-static MAY_YIELD enum err make_place(struct bulk *b, struct errinfo *ei)
-{
-    struct drive_file made;
-    struct api_result r;
-    char name[40];
-    struct call c = CALL(&b->app, CAUSE_SETUP);
-    snprintf(name, sizeof(name), "Bulk copy %08x", (unsigned)(b->w->run_key >> 16));
-    do
-        api_folder_create(b->app.api, NULL, name, b->mem, &made, &r);
-    while (call_again(&c, &r));
-    if (r.outcome != OUT_OK)
-        return err_set(ei, r.err == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "%s cannot make a folder: %d %s",
-                       b->app.login->email, r.status, r.reason);
-    snprintf(b->place, sizeof(b->place), "%s", made.id);
-    return ERR_OK;
-}
-
-static MAY_YIELD void clean_up(struct bulk *b)
-{
-    const char *id = b->place;
-    char why[200];
-    if (b->place[0] && !errand_remove(&b->app, &id, 1, CAUSE_SETUP, why, sizeof(why)))
-        LOGW("bulk", "left behind: the folder %s of %s, which the copy was made in: %s", id, b->app.login->email, why);
-}
-
 /* ---- the three steps ---- */
 
 enum { COPY, TRASH, PURGED, STEPS };
@@ -496,12 +469,15 @@ enum err bulk_run(struct worker *w, const struct bulk_conf *conf, struct errinfo
                   bulk_totals_text(size, sizeof(size), &b.size));
         add_size(w->ctx->result, &b.size);
         b.used = conf->alone ? bulk_storage_used(&b) : -1;
-        e = make_place(&b, ei);
+        run_folders_init(&b.folders, w, "Bulk copy");
+        e = run_folders_make(&b.folders, &b.app, ei);
     }
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        b.place = run_folders_id(&b.folders, &b.app);
         take_steps(&b);
-    if (b.app.api)
-        clean_up(&b);
+    }
+    run_folders_remove(&b.folders, "bulk");
+    run_folders_done(&b.folders);
     app_done(&b.app);
     arena_free(&b.mem);
     return e;

@@ -3,6 +3,7 @@
 /* What the files bulk*.c share: the state of the scenario, and its looking around (bulk_read.c). Layer 3. */
 #include "sim/bulk.h"
 #include "sim/errand.h"
+#include "sim/run_folders.h"
 
 struct bulk_totals {
     int64_t files, folders, bytes; /* below a folder, itself not counted; -1: not told */
@@ -14,11 +15,12 @@ struct bulk {
     struct arena *mem;         /* of what lives as long as the scenario */
     const char *source, *name; /* id, and its name fit to be printed */
     struct bulk_totals size;
-    struct bulk_totals seen;      /* of the copy, when it was last looked at */
-    bool counted;                 /* and by its listings */
-    int64_t used;                 /* storage use before, -1: not known */
-    char place[DRIVE_ID_MAX + 1]; /* the folder that the copy is made in; "": none */
-    char copy[DRIVE_ID_MAX + 1];  /* "": not known */
+    struct bulk_totals seen; /* of the copy, when it was last looked at */
+    bool counted;            /* and by its listings */
+    int64_t used;            /* storage use before, -1: not known */
+    struct run_folders folders;
+    const char *place;           /* id of the folder that the copy is made in */
+    char copy[DRIVE_ID_MAX + 1]; /* "": not known */
 };
 void bulk_tell(const struct bulk *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 

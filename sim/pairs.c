@@ -4,7 +4,8 @@
 #include "sim/pairs.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sim/errand.h"
+#include "sim/call.h"
+#include "sim/run_folders.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -37,8 +38,7 @@ struct pairs {
     struct worker *w;
     struct couple *couples;
     unsigned n; /* of couples that are initialised */
-    char folder_name[60];
-    char (*folders)[DRIVE_ID_MAX + 1];
+    struct run_folders folders;
     struct sem *streams;    /* of each login: the server's limit */
     struct due_pair *queue; /* a ring */
     unsigned head, held;
@@ -99,18 +99,19 @@ static void on_close(void *arg, const struct api_result *r)
 
 static const struct api_stream_ops stream_ops = {on_open, on_event, on_close};
 
-static bool is_open(const struct post *post)
+static bool has_come(const struct post *post, uint64_t k)
 {
-    return post->open;
+    return post->open && post->events >= k;
 }
 
-/* Until `holds`, the stream's end, or the deadline. */
-static MAY_YIELD bool await(struct couple *c, bool (*holds)(const struct post *), struct mono deadline)
+/* Until the stream is open and has brought k events of the pair's file: the k-th one is that of the k-th message, since
+ * each is sent once the one before is answered. False: it ended, or not by the deadline. */
+static MAY_YIELD bool await_event(struct couple *c, uint64_t k, struct mono deadline)
 {
-    while (!holds(&c->post) && !c->post.closed && c->p->w->phase < PHASE_CUT)
+    while (!has_come(&c->post, k) && !c->post.closed && c->p->w->phase < PHASE_CUT)
         if (!done_wait_until(c->p->w->loop, &c->post.wake, deadline))
             break;
-    return holds(&c->post);
+    return has_come(&c->post, k);
 }
 
 /* ---- one message ---- */
@@ -183,16 +184,6 @@ static void record(struct pairs *p, enum drive_op op, struct hist *h, const stru
     meter_record(&p->w->meter, op, &r, l->due);
 }
 
-/* The k-th event of the file is that of the k-th message: each is sent once the one before is answered. */
-static MAY_YIELD bool await_event(struct letter *l, struct mono deadline)
-{
-    struct post *post = &l->couple->post;
-    while (post->events < l->k && !post->closed && l->couple->p->w->phase < PHASE_CUT)
-        if (!done_wait_until(l->couple->p->w->loop, &post->wake, deadline))
-            break;
-    return post->events >= l->k;
-}
-
 static MAY_YIELD bool exchange_one(struct letter *l, const char *folder)
 {
     struct couple *c = l->couple;
@@ -200,7 +191,7 @@ static MAY_YIELD bool exchange_one(struct letter *l, const char *folder)
     char why[160];
     if (!send_letter(l, folder))
         return false;
-    if (!await_event(l, mono_add(c->sent, p->conf->timeout_us))) {
+    if (!await_event(c, l->k, mono_add(c->sent, p->conf->timeout_us))) {
         char limit[32];
         if (c->post.closed)
             str_format(why, sizeof(why), "the receiver's event stream ended: %s", c->post.end.reason);
@@ -227,7 +218,7 @@ static MAY_YIELD bool open_stream(struct couple *c, struct api_stream **stream, 
     app_take_session(&c->receiver);
     enum err e = api_stream_open(stream, c->receiver.api, NULL, &stream_ops, &c->post, &ei);
     meter_requests(&w->meter, CAUSE_ACTION, 1);
-    bool open = e == ERR_OK && await(c, is_open, deadline);
+    bool open = e == ERR_OK && await_event(c, 0, deadline);
     struct api_result r = {.outcome = OUT_OK, .sent = sent, .done = mono_now()};
     if (e != ERR_OK) {
         r.outcome = OUT_TRANSPORT;
@@ -247,7 +238,7 @@ static MAY_YIELD bool exchange_all(struct couple *c, const struct due_pair *pair
 {
     struct pairs *p = c->p;
     const struct pairs_conf *conf = p->conf;
-    const char *folder = p->folders[c->sender.login->account - p->w->accounts];
+    const char *folder = run_folders_id(&p->folders, &c->sender);
     struct mono from = mono_now();
     struct letter l = {.couple = c, .due = pair->due};
     bool ok = true;
@@ -407,19 +398,10 @@ static enum err make_couples(struct pairs *p, struct errinfo *ei)
     return ERR_OK;
 }
 
-static struct app *app_of_account(struct pairs *p, uint32_t account)
-{
-    for (unsigned i = 0; i < p->n; i++)
-        if (p->couples[i].sender.login->account == &p->w->accounts[account])
-            return &p->couples[i].sender;
-    return NULL;
-}
-
 static MAY_YIELD enum err prepare(struct pairs *p, struct errinfo *ei)
 {
     struct worker *w = p->w;
-    snprintf(p->folder_name, sizeof(p->folder_name), "Pairs %08x", (unsigned)(w->run_key >> 16));
-    p->folders = mem_zalloc(w->n_accounts * sizeof(*p->folders));
+    run_folders_init(&p->folders, w, "Pairs");
     p->streams = mem_zalloc(w->n_logins * sizeof(*p->streams));
     p->queue = mem_zalloc(p->conf->queue * sizeof(*p->queue));
     p->delivery = hist_new();
@@ -431,26 +413,9 @@ static MAY_YIELD enum err prepare(struct pairs *p, struct errinfo *ei)
     enum err e = enough_logins(p, ei);
     if (e == ERR_OK)
         e = make_couples(p, ei);
-    for (uint32_t a = 0; a < w->n_accounts && e == ERR_OK; a++) {
-        struct app *app = app_of_account(p, a);
-        if (app)
-            e = errand_folder(app, p->folder_name, p->folders[a], ei);
-    }
+    for (unsigned i = 0; i < p->n && e == ERR_OK; i++)
+        e = run_folders_make(&p->folders, &p->couples[i].sender, ei);
     return e;
-}
-
-static MAY_YIELD void clean_up(struct pairs *p)
-{
-    for (uint32_t a = 0; a < p->w->n_accounts; a++) {
-        const char *id = p->folders[a];
-        char why[200];
-        struct app *app = id[0] ? app_of_account(p, a) : NULL;
-        if (!app)
-            continue;
-        app_take_session(app);
-        if (!errand_remove(app, &id, 1, CAUSE_SETUP, why, sizeof(why)))
-            LOGW("pairs", "left behind: folder \"%s\" (%s) of %s: %s", p->folder_name, id, app->login->email, why);
-    }
 }
 
 static void release(struct pairs *p)
@@ -462,7 +427,7 @@ static void release(struct pairs *p)
     hist_free(&p->delivery);
     hist_free(&p->message);
     mem_free(p->couples);
-    mem_free(p->folders);
+    run_folders_done(&p->folders);
     mem_free(p->streams);
     mem_free(p->queue);
 }
@@ -558,7 +523,7 @@ enum err pairs_run(struct worker *w, const struct pairs_conf *conf, struct errin
         print_report(&p);
         add_figures(w->ctx->result, &p);
     }
-    clean_up(&p);
+    run_folders_remove(&p.folders, "pairs");
     release(&p);
     return e;
 }
