@@ -125,15 +125,6 @@ static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, s
 
 /* ---- the result ---- */
 
-static const char *ms(char *dst, size_t n, const struct hist *h, double pct)
-{
-    if (!h || hist_count(h) == 0)
-        str_format(dst, n, "-");
-    else
-        str_format(dst, n, "%.1f", (double)hist_percentile(h, pct) / 1e3);
-    return dst;
-}
-
 static const char *truth_word(const struct read_result *res, const struct read *row)
 {
     if (res->untrue[0])
@@ -151,7 +142,8 @@ static void print_row(const struct command_reads *c, const struct read *row, con
     enum err e = buf_appendf(&line, "%-44s %6s", row->what, rows);
     for (int p = 0; p < PARTS && e == ERR_OK; p++)
         for (size_t i = 0; i < ARRAY_LEN(pcts) && e == ERR_OK; i++)
-            e = buf_appendf(&line, "%s%8s", i == 0 ? " " : "", ms(cell, sizeof(cell), res->part[p].took, pcts[i]));
+            e = buf_appendf(&line, "%s%8s", i == 0 ? " " : "",
+                            hist_cell(res->part[p].took, pcts[i], US_PER_MS, 1, cell, sizeof(cell)));
     fprintf(c->ctx->out, "%s  %s\n", buf_cstr(&line), res->untried[0] ? "not tried" : truth_word(res, row));
     buf_done(&line);
 }

@@ -4,6 +4,7 @@
  * samples, which is exact when all of them are equal. */
 #include "base/hist.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include <math.h>
 #include <string.h>
 
@@ -139,6 +140,16 @@ int64_t hist_percentile(const struct hist *h, double pct)
         }
     }
     return h->max;
+}
+
+char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+    if (us < 0)
+        str_format(dst, n, "-");
+    else
+        str_format(dst, n, "%.*f", decimals, (double)us / (double)unit_us);
+    return dst;
 }
 
 int64_t hist_min(const struct hist *h)

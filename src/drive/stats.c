@@ -232,17 +232,6 @@ uint64_t stats_failed_all(const struct stats *s)
     return n;
 }
 
-static const char *ms_text(char *dst, size_t n, const struct hist *h, double pct)
-{
-    int64_t us = h ? hist_percentile(h, pct) : -1;
-
-    if (us < 0)
-        snprintf(dst, n, "-");
-    else
-        str_format(dst, n, "%.1f", (double)us / 1000);
-    return dst;
-}
-
 static const double table_pcts[] = {50, 95, 99, 100};
 
 /* What is neither ok nor failed stands behind the line. */
@@ -276,7 +265,7 @@ void stats_print_table(const struct stats *s, FILE *out, bool color)
         fprintf(out, "%-16s %9llu %s%7llu%s", drive_op_text(op), (unsigned long long)ok, red ? "\033[31m" : "",
                 (unsigned long long)failed, red ? "\033[0m" : "");
         for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++)
-            fprintf(out, " %9s", ms_text(cell, sizeof cell, s->op[i].from_send, table_pcts[p]));
+            fprintf(out, " %9s", hist_cell(s->op[i].from_send, table_pcts[p], US_PER_MS, 1, cell, sizeof cell));
         print_rest(&s->op[i], out);
     }
 }

@@ -142,6 +142,20 @@ static void buckets_do_not_overlap(void **state)
     hist_free(&h);
 }
 
+static void cells_of_a_table(void **state)
+{
+    struct hist *h = hist_new();
+    char cell[16];
+    (void)state;
+    assert_string_equal(hist_cell(NULL, 50, 1000, 1, cell, sizeof(cell)), "-");
+    assert_string_equal(hist_cell(h, 50, 1000, 1, cell, sizeof(cell)), "-");
+    hist_record(h, 1250);
+    hist_record(h, 2000000);
+    assert_string_equal(hist_cell(h, 0, 1000, 2, cell, sizeof(cell)), "1.25");
+    assert_string_equal(hist_cell(h, 100, 1000000, 0, cell, sizeof(cell)), "2");
+    hist_free(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +165,7 @@ int main(void)
         cmocka_unit_test(error_is_bounded),
         cmocka_unit_test(ranks_are_exact),
         cmocka_unit_test(buckets_do_not_overlap),
+        cmocka_unit_test(cells_of_a_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
