@@ -97,14 +97,6 @@ struct api *asker_api(struct asker *a, uint32_t account)
     return n > 0 ? a->sessions[a->first[account] + a->turn[account]++ % n].api : NULL;
 }
 
-unsigned asker_caps(const struct asker *a)
-{
-    unsigned caps = API_CAP_ALL;
-    for (size_t i = 0; i < a->n; i++)
-        caps &= api_caps(a->sessions[i].api);
-    return caps;
-}
-
 static bool stumbled(const struct api_result *r)
 {
     return r->outcome == OUT_SERVER || r->outcome == OUT_TRANSPORT || r->outcome == OUT_TIMEOUT;

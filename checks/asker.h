@@ -13,7 +13,6 @@ MAY_YIELD enum err asker_new(struct asker **out, struct check_ctx *c, const uint
 void asker_free(struct asker **a);
 /* The account's sessions in turn; NULL: it has none. */
 struct api *asker_api(struct asker *a, uint32_t account);
-unsigned asker_caps(const struct asker *a); /* what all of them were seen to lack is missing */
 
 struct asking { /* of one question; zero at its start */
     unsigned tries;

@@ -213,11 +213,6 @@ bool shape_preset_parse(const char *name, enum shape_preset *out)
     return false;
 }
 
-const char *shape_preset_name(enum shape_preset p)
-{
-    return presets[p].name;
-}
-
 /* The normal distribution's quantile by Acklam's rational approximation (relative error 1.15e-9). */
 static double normal_quantile(double p)
 {

@@ -34,7 +34,6 @@ void shape_done(struct shape *s);
 
 enum shape_preset { SHAPE_DRIVE, SHAPE_DESKTOP };
 bool shape_preset_parse(const char *name, enum shape_preset *out);
-const char *shape_preset_name(enum shape_preset p);
 /* Sizes of n files in random order: the distribution's quantiles, one a file, so that the total hardly depends on the
  * seed. One file in 200 is empty. */
 void shape_sizes(uint64_t *sizes, size_t n, enum shape_preset preset, double bytes_scale, uint64_t seed,

@@ -139,11 +139,6 @@ unsigned api_extra_requests(struct api *a)
     return n;
 }
 
-const char *api_dialect_name(const struct api *a)
-{
-    return a->dialect->name;
-}
-
 void api_set_tree(struct api *a, const char *tree)
 {
     char *copy = mem_strdup(tree);

@@ -30,10 +30,9 @@ struct api_conf {
 struct api_conf api_conf_of(const struct cmd_ctx *ctx);
 /* Picks the dialect by the URL's scheme, or by the target's --dialect. */
 enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei) WARN_UNUSED;
-void api_free(struct api **a);                     /* no call of it may be running */
-struct httpc_peer *api_peer(struct api *a);        /* NULL: the dialect has none */
-void api_cancel(struct api *a);                    /* what it is asking ends with ERR_CANCELLED */
-const char *api_dialect_name(const struct api *a); /* "webdav"; static */
+void api_free(struct api **a);              /* no call of it may be running */
+struct httpc_peer *api_peer(struct api *a); /* NULL: the dialect has none */
+void api_cancel(struct api *a);             /* what it is asking ends with ERR_CANCELLED */
 /* Requests that calls took besides their first one, since this was last asked; pages of listings are api_pages. */
 unsigned api_extra_requests(struct api *a);
 unsigned api_caps(const struct api *a); /* what is known so far */

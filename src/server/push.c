@@ -86,11 +86,6 @@ bool push_send(struct push *p, struct sv bytes)
     return true;
 }
 
-size_t push_backlog(const struct push *p)
-{
-    return p->out.len;
-}
-
 void push_close(struct push *p)
 {
     struct http_conn *c = conn_of(p);

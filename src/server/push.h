@@ -20,5 +20,4 @@ MAY_YIELD enum err reply_stream_write(struct request *r, struct sv bytes) WARN_U
 bool push_send(struct push *p, struct sv bytes);
 /* Ends the stream. on_close follows, from the loop, not from within this call. */
 void push_close(struct push *p);
-size_t push_backlog(const struct push *p);
 #endif

@@ -463,12 +463,6 @@ int pg_rows(const struct pg_result *r)
     return PQntuples(r->res);
 }
 
-int pg_affected(const struct pg_result *r)
-{
-    int64_t n = 0;
-    return sv_to_i64(sv_of(PQcmdTuples(r->res)), &n) ? (int)n : 0;
-}
-
 bool pg_is_null(const struct pg_result *r, int row, int col)
 {
     return PQgetisnull(r->res, row, col);

@@ -47,7 +47,6 @@ MAY_YIELD enum err pg_each(struct pg *c, const char *sql, int n, const char *con
                            struct errinfo *ei) WARN_UNUSED;
 
 int pg_rows(const struct pg_result *r);
-int pg_affected(const struct pg_result *r);
 bool pg_is_null(const struct pg_result *r, int row, int col);
 const char *pg_str(const struct pg_result *r, int row, int col); /* "" for NULL */
 int64_t pg_i64(const struct pg_result *r, int row, int col);     /* 0 for NULL */
