@@ -3,9 +3,10 @@
 #include "sim/ramp.h"
 #include "base/mem.h"
 #include "sim/kill_switch.h"
+#include "sim/ramp_crowd.h"
 #include "sim/remove.h"
+#include "sim/report.h"
 #include "sim/rundir.h"
-#include "sim/session.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,13 +14,12 @@
 #include <sys/stat.h>
 
 #define TICK_US       (200 * US_PER_MS)
-#define CUT_US        US_PER_S
+#define HURRY_US      (1500 * US_PER_MS)
 #define PROBES        5
 #define QUIET_IN_ROW  3
 #define QUIET_MORE_US (5 * US_PER_MS) /* above twice the quiet time: what any machine adds by chance */
 
-static void say(const struct ramp *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-static void say(const struct ramp *r, const char *fmt, ...)
+void ramp_say(const struct ramp *r, const char *fmt, ...)
 {
     va_list ap;
     if (!r->conf->out)
@@ -68,98 +68,106 @@ static MAY_YIELD void drain(struct ramp *r, struct ramp_step *s)
 
 /* ---- one step ---- */
 
-static bool at_work(const struct ramp *r, const struct group *sessions)
+void ramp_step_init(struct ramp_step *s, const struct ramp *r, unsigned asked)
 {
-    return sessions->running > 0 && !worker_draining(r->w);
+    *s = (struct ramp_step){.asked = asked,
+                            .arrive_per_s = r->conf->arrive_per_s,
+                            .once = r->conf->hold_us == 0,
+                            .measure_from = MONO_NEVER,
+                            .measure_to = MONO_NEVER,
+                            .measured = {.sessions = asked, .rate = -1, .p95_s = -1},
+                            .expected = {.sessions = asked, .rate = -1, .p95_s = -1}};
+    stats_init(&s->stats);
+    for (size_t i = 0; i < WATCH_COUNT; i++)
+        s->server.v[i] = WATCH_UNKNOWN;
 }
 
-/* In ticks, so that an end that comes early is seen. */
-static MAY_YIELD void stay(struct ramp *r, const struct group *sessions, int64_t us)
+void ramp_step_done(struct ramp_step *s)
 {
-    struct mono until = mono_add(mono_now(), us);
-    while (at_work(r, sessions) && mono_before(mono_now(), until)) {
-        int64_t left = mono_diff(until, mono_now());
-        worker_sleep(r->w, left < TICK_US ? left : TICK_US, PHASE_DRAIN);
-    }
+    stats_done(&s->stats);
+    hist_free(&s->refusals);
 }
 
 /* The hold begins when every session is in or was turned away, which a slow server takes its time for. */
-static MAY_YIELD void hold(struct ramp *r, struct ramp_step *s, const struct group *sessions)
+static MAY_YIELD void hold(struct crowd *c)
 {
-    while (at_work(r, sessions) && s->entered < s->asked)
-        worker_sleep(r->w, TICK_US, PHASE_DRAIN);
-    stay(r, sessions, r->conf->settle_us);
+    struct ramp_step *s = c->s;
+    const struct ramp_conf *conf = c->r->conf;
+    crowd_gather(c);
+    crowd_stay(c, conf->settle_us);
     s->measure_from = mono_now();
-    s->sent_before = s->sent;
-    stay(r, sessions, r->conf->hold_us - r->conf->settle_us);
-    s->measured_us = mono_diff(mono_now(), s->measure_from);
-    s->sent_after = s->sent;
-    s->over = true;
-}
-
-static MAY_YIELD void end_sessions(struct ramp *r, struct group *sessions, struct session *all, unsigned n)
-{
-    while (at_work(r, sessions))
-        worker_sleep(r->w, TICK_US, PHASE_DRAIN);
-    for (unsigned i = 0; i < n && sessions->running > 0; i++)
-        session_cancel(&all[i]);
-    group_wait(r->w->loop, sessions);
+    watch_lap(c->r->w->watch, &s->server);
+    crowd_stay(c, conf->hold_us - conf->settle_us);
+    s->measure_to = mono_now();
+    s->measured_us = mono_diff(s->measure_to, s->measure_from);
+    watch_lap(c->r->w->watch, &s->server);
 }
 
 static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
 {
-    struct session *all = mem_zalloc(s->asked * sizeof(*all));
-    struct group sessions = {0};
-    s->began = mono_now();
-    s->measure_from = s->once ? s->began : MONO_NEVER;
-    for (unsigned i = 0; i < s->asked; i++) {
-        all[i] = (struct session){.r = r, .s = s, .index = i, .worst = OUT_OK};
-        group_spawn(r->w->loop, &sessions, session_run, &all[i]);
-    }
+    struct crowd c;
+    int64_t cpu = clock_process_cpu_us();
+    hist_reset(loop_lag(r->w->loop));
+    if (s->once)
+        watch_lap(r->w->watch, &s->server);
+    crowd_start(&c, r, s);
     if (!s->once)
-        hold(r, s, &sessions);
-    end_sessions(r, &sessions, all, s->asked);
-    s->took_us = mono_diff(mono_now(), s->began);
+        hold(&c);
+    crowd_end(&c);
     if (s->once) {
         s->measured_us = s->took_us;
-        s->sent_after = s->sent;
+        watch_lap(r->w->watch, &s->server);
     }
-    mem_free(all);
+    report_limited((double)(clock_process_cpu_us() - cpu) / (double)s->took_us,
+                   hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
 }
 
-static double seconds_of(const struct hist *h, double pct)
+double ramp_p95_ms(const struct ramp_step *s, enum drive_op op)
 {
-    int64_t us = h ? hist_percentile(h, pct) : -1;
-    return us < 0 ? -1 : (double)us / 1e6;
+    const struct hist *h = s->stats.op[op].from_send;
+    int64_t us = h ? hist_percentile(h, 95) : -1;
+    return us < 0 ? -1 : (double)us / 1e3;
+}
+
+static double rate_of(const struct ramp *r, const struct ramp_step *s)
+{
+    const struct ramp_work *work = &r->conf->work;
+    if (work->kind == RAMP_SIGN_IN)
+        return s->peak;
+    double per_s = ramp_operations_per_s(s);
+    return work->kind == RAMP_UPLOAD && work->bytes > 0 && per_s >= 0 ? per_s * (double)work->bytes : per_s;
 }
 
 static void sum_up(struct ramp *r, struct ramp_step *s)
 {
+    double p95_ms = ramp_p95_ms(s, OP_UPLOAD);
     bool uploads = r->conf->work.kind == RAMP_UPLOAD;
-    s->measured = (struct ramp_measure){.sessions = s->asked, .bytes_per_s = -1, .upload_p95_s = -1};
-    if (uploads && s->measured_us > 0) {
-        s->measured.bytes_per_s = (double)(s->sent_after - s->sent_before) * 1e6 / (double)s->measured_us;
-        s->measured.upload_p95_s = seconds_of(s->stats.op[OP_UPLOAD].from_send, 95);
-    }
-    s->expected =
-        ramp_expect(&r->steps[0].measured, s->asked, uploads ? r->conf->link_bytes_per_s : 0, r->conf->work.bytes);
+    s->measured = (struct ramp_measure){
+        .sessions = s->asked, .rate = rate_of(r, s), .p95_s = uploads && p95_ms >= 0 ? p95_ms / 1e3 : -1};
+    s->expected = ramp_expect(&r->steps[(s->pass - 1) * r->conf->steps.n].measured, s->asked,
+                              uploads ? r->conf->link_bytes_per_s : 0, r->conf->work.bytes);
 }
 
 static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
 {
+    const struct ramp_conf *conf = r->conf;
     struct ramp_step *s = &r->steps[r->n];
     enum err e = ERR_OK;
-    *s = (struct ramp_step){.number = r->n + 1, .asked = r->conf->steps.sessions[r->n], .once = r->conf->hold_us == 0};
-    stats_init(&s->stats);
-    r->n++;
-    if (r->conf->work.kind == RAMP_APPS)
+    ramp_step_init(s, r, conf->steps.sessions[r->n % conf->steps.n]);
+    s->number = r->n % conf->steps.n + 1;
+    s->pass = r->n++ / conf->steps.n + 1;
+    ramp_guard_start(r, s);
+    if (conf->work.kind == RAMP_APPS)
         e = session_apps_run(r, s, ei);
     else
         run_sessions(r, s);
+    if (e == ERR_OK)
+        sum_up(r, s);
+    ramp_guard_end(r);
     if (e != ERR_OK)
         return e;
-    sum_up(r, s);
-    if (r->n < r->conf->steps.n)
+    s->held = !worker_draining(r->w);
+    if (r->n < conf->steps.n * conf->repeat || conf->limit)
         drain(r, s);
     ramp_print_step(r, s);
     return ERR_OK;
@@ -225,49 +233,108 @@ static MAY_YIELD enum err make_folder(struct ramp *r, struct errinfo *ei)
     return e;
 }
 
+struct hurry {
+    struct timer timer;
+    struct api *api;
+};
+
+static void on_hurry(struct timer *t)
+{
+    api_cancel(container_of(t, struct hurry, timer)->api);
+}
+
+/* At the end of a ramp that was stopped the folder gets a moment: a server that does not answer keeps it. */
 static MAY_YIELD void remove_folder(struct ramp *r)
 {
     static const bool never = false;
-    struct remover m = {.ctx = r->w->ctx, .api = r->w->logins[0].api, .stop = &never, .limit_us = r->conf->drain_us};
+    struct api *api = r->w->logins ? r->w->logins[0].api : NULL;
+    int64_t limit_us = worker_draining(r->w) ? HURRY_US : r->conf->drain_us;
+    struct remover m = {.ctx = r->w->ctx, .api = api, .stop = &never, .limit_us = limit_us};
+    struct hurry hurry = {.timer.fn = on_hurry, .api = api};
     const char *id = r->folder;
     char why[200];
     if (!id[0] || r->conf->keep)
         return;
+    if (worker_draining(r->w))
+        loop_timer_set(r->w->loop, &hurry.timer, mono_add(mono_now(), HURRY_US));
     if (!remove_to_trash(&m, &id, 1, why, sizeof(why)) || !remove_from_trash(&m, &id, 1, why, sizeof(why)))
-        say(r, "ramp: left behind: folder %s of %s: %s", id, r->w->logins[0].email, why);
+        ramp_say(r, "ramp: left behind: folder %s of %s: %s", id, r->w->logins[0].email, why);
+    loop_timer_stop(&hurry.timer);
 }
 
 static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)
 {
     enum err e = ERR_OK;
     learn_quiet(r);
-    while (e == ERR_OK && r->n < r->conf->steps.n && !worker_draining(r->w))
+    while (e == ERR_OK && r->n < r->conf->steps.n * r->conf->repeat && !worker_draining(r->w))
         e = run_step(r, ei);
+    if (e == ERR_OK && r->conf->limit && !worker_draining(r->w))
+        e = ramp_push_past(r, ei);
     return e;
+}
+
+static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
+{
+    char file[300];
+    enum err e = open_log(r, ei);
+    snprintf(file, sizeof(file), "%s/watch.csv", r->run_dir);
+    if (e == ERR_OK)
+        e = watch_log(r->w->watch, file, ei);
+    if (e == ERR_OK)
+        e = ramp_predict(r, ei);
+    stats_reset(&r->w->meter.interval); /* the sign-ins of the set-up are none of a step's */
+    if (e == ERR_OK && r->conf->work.kind == RAMP_UPLOAD)
+        e = make_folder(r, ei);
+    return e;
+}
+
+/* What was measured is told however it ended. */
+static enum err tell(struct ramp *r, struct errinfo *ei)
+{
+    struct result *out = r->w->ctx->result;
+    if (r->n == 0)
+        return ERR_OK;
+    ramp_write_json(r, out);
+    ramp_print_ranges(r);
+    enum err e = ramp_verdict(r, out, ei);
+    return e == ERR_OK ? ramp_write_csv(r, ei) : e;
+}
+
+static void keep_first(enum err *e, struct errinfo *ei, enum err next, const struct errinfo *why)
+{
+    if (*e != ERR_OK || next == ERR_OK)
+        return;
+    *e = next;
+    *ei = *why;
+}
+
+static enum err say_stopped(const struct ramp *r, struct errinfo *ei)
+{
+    const struct ramp_tripped *t = &r->tripped;
+    char value[40], into[32];
+    return err_set(ei, ERR_STOPPED, "stopped by %s: %s at the step of %u sessions, %s after its begin", t->line->text,
+                   ramp_line_value(t->line, t->value, value, sizeof(value)), t->step->asked,
+                   str_duration(into, sizeof(into), t->into_us));
 }
 
 enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei)
 {
-    struct ramp r = {.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * sizeof(*r.steps))};
-    struct errinfo close_why;
-    enum err e = open_log(&r, ei);
-    stats_reset(&w->meter.interval); /* the sign-ins of the set-up are none of a step's */
-    if (e == ERR_OK && conf->work.kind == RAMP_UPLOAD)
-        e = make_folder(&r, ei);
+    struct ramp r = {.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r.steps))};
+    struct errinfo why = {0};
+    enum err e = prepare(&r, ei);
     if (e == ERR_OK)
         e = all_steps(&r, ei);
     remove_folder(&r);
-    if (close_log(&r, &close_why) != ERR_OK && e == ERR_OK) {
-        *ei = close_why;
-        e = close_why.code;
-    }
-    if (r.n > 0) {
-        ramp_write_json(&r, w->ctx->result);
-        if (e == ERR_OK)
-            e = ramp_write_csv(&r, ei);
-    }
+    keep_first(&e, ei, close_log(&r, &why), &why);
+    keep_first(&e, ei, tell(&r, &why), &why);
+    if (e == ERR_OK && r.tripped.line)
+        e = say_stopped(&r, ei);
     for (unsigned i = 0; i < r.n; i++)
-        stats_done(&r.steps[i].stats);
+        ramp_step_done(&r.steps[i]);
+    if (r.past.known) {
+        ramp_step_done(&r.past.in);
+        ramp_step_done(&r.past.more);
+    }
     mem_free(r.steps);
     return e;
 }

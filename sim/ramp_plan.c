@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "base/str.h"
+#include "sim/ramp_knee.h"
 
 #include <math.h>
 #include <string.h>
@@ -148,13 +149,11 @@ int64_t ramp_due_us(double per_s, unsigned i)
 struct ramp_measure ramp_expect(const struct ramp_measure *first, unsigned sessions, double link_bytes_per_s,
                                 int64_t bytes)
 {
-    struct ramp_measure x = {.sessions = sessions, .bytes_per_s = -1, .upload_p95_s = -1};
-    if (link_bytes_per_s > 0) {
-        x.bytes_per_s = link_bytes_per_s;
-        x.upload_p95_s = sessions * (double)bytes / link_bytes_per_s;
-    } else if (first->bytes_per_s >= 0 && first->sessions > 0) {
-        x.bytes_per_s = first->bytes_per_s / first->sessions * sessions;
-        x.upload_p95_s = first->upload_p95_s;
-    }
+    struct ramp_measure x = {.sessions = sessions, .rate = -1, .p95_s = first->p95_s};
+    const struct knee_step base = {.sessions = first->sessions, .rate = first->rate};
+    if (first->rate >= 0 && first->sessions > 0)
+        x.rate = knee_expected(&base, sessions, link_bytes_per_s);
+    if (link_bytes_per_s > 0)
+        x.p95_s = sessions * (double)bytes / link_bytes_per_s;
     return x;
 }

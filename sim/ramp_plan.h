@@ -30,13 +30,14 @@ enum err ramp_parse_work(const char *text, struct ramp_work *out, struct errinfo
 /* When the i-th of a step's sessions begins, from the step's start; and the last of n. */
 int64_t ramp_due_us(double per_s, unsigned i);
 
-/* What a step did. Rates of what was measured; seconds < 0: nothing was. */
+/* What a step did: bytes of uploads a second, operations of apps a second, or, of sign-ins, sessions that were let in.
+ * < 0: not measured. */
 struct ramp_measure {
     unsigned sessions;
-    double bytes_per_s, upload_p95_s;
+    double rate, p95_s; /* p95: of an upload */
 };
-/* By the link alone, shared by all sessions: link > 0. Else as the first step does: its rate for each session, its
- * time. */
+/* If the first step's rate for each session and the link were the only limits (the lower of the two, ramp_knee.h); the
+ * time of an upload by the link alone, else as in the first step. link_bytes_per_s 0: no link is known. */
 struct ramp_measure ramp_expect(const struct ramp_measure *first, unsigned sessions, double link_bytes_per_s,
                                 int64_t bytes);
 #endif

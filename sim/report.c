@@ -89,11 +89,18 @@ static void sample(struct report *p, int64_t interval_us)
         p->rss_peak = rss;
 }
 
-/* The generator is the limit when it has no processor time left to give or answers its own timers late; then what it
- * measured is partly itself. */
+bool report_limited(double cpu_share, int64_t lag_p99_us, char *why, size_t n)
+{
+    bool limited = cpu_share > CPU_LIMIT || lag_p99_us > LAG_LIMIT_US;
+    str_format(why, n, limited ? "loop lag p99 %.1f ms at %.0f %% of a processor" : "", (double)lag_p99_us / 1e3,
+               cpu_share * 100);
+    return limited;
+}
+
 static bool limited(const struct report *p)
 {
-    return p->cpu_share > CPU_LIMIT || p->lag_p99_us > LAG_LIMIT_US;
+    char why[120];
+    return report_limited(p->cpu_share, p->lag_p99_us, why, sizeof(why));
 }
 
 /* Late because others on this machine took the processors. */
@@ -104,15 +111,15 @@ static bool crowded(const struct report *p)
 
 static void judge_generator(struct report *p)
 {
-    if (!limited(p))
+    char why[72];
+    if (!report_limited(p->cpu_share, p->lag_p99_us, why, sizeof(why)))
         return;
     p->limited_intervals++;
     if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
         return;
     p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
-    str_format(p->limited_why, sizeof(p->limited_why), "%sloop lag p99 %.1f ms at %.0f %% of a processor",
-               crowded(p) ? "no processor time was left on this machine, " : "", (double)p->lag_p99_us / 1e3,
-               p->cpu_share * 100);
+    snprintf(p->limited_why, sizeof(p->limited_why), "%s%s",
+             crowded(p) ? "no processor time was left on this machine, " : "", why);
 }
 
 static void print_head(struct report *p, const char *head, int64_t interval_us)

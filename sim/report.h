@@ -22,6 +22,9 @@ struct report {
 };
 void report_init(struct report *p, struct worker *w, FILE *out, bool color);
 void report_done(struct report *p);
+/* The generator is the limit when it has no processor time left to give, or answers its own timers late: then what it
+ * measured is partly itself. Says so in why, else "". */
+bool report_limited(double cpu_share, int64_t lag_p99_us, char *why, size_t n);
 /* All processors' ticks since boot; 0 when they cannot be read. */
 void report_machine_ticks(uint64_t *busy, uint64_t *total);
 /* Takes the resident memory now as the floor: call it before the first app exists. */

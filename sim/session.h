@@ -11,7 +11,7 @@ struct session {
     unsigned index;
     struct api *api; /* NULL: gone, or not there yet */
     enum outcome worst;
-    bool timed_out, ended;
+    bool ended;
 };
 /* For a group: from its due time to its end. */
 void session_run(void *arg);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #define GRACE_US  (15 * US_PER_S)
+#define CUT_US    (1500 * US_PER_MS)
 #define AT_ONCE_S 100000 /* "all at once" as a rate */
 
 struct fleet {
@@ -18,6 +19,7 @@ struct fleet {
     struct stats before; /* of arrival and the part that is not measured */
     struct report report;
     struct done begun;
+    struct timer cut;
 };
 
 /* One signal ends the step and the ramp. */
@@ -33,13 +35,54 @@ static void on_interrupt(void *arg)
 static void after_settling(void *arg)
 {
     struct fleet *f = arg;
+    const struct ramp_conf *conf = f->r->conf;
     done_wait(f->w->loop, &f->begun);
-    if (f->w->phase == PHASE_MEASURE && worker_sleep(f->w, f->r->conf->settle_us, PHASE_SETTLE)) {
+    if (f->w->phase == PHASE_MEASURE && worker_sleep(f->w, conf->settle_us, PHASE_SETTLE)) {
         meter_next_interval(&f->w->meter);
         f->w->meter.total = &f->s->stats;
         f->s->measure_from = mono_now();
+        watch_lap(f->r->w->watch, &f->s->server);
+        worker_sleep(f->w, conf->hold_us - conf->settle_us, PHASE_SETTLE);
+        watch_lap(f->r->w->watch, &f->s->server);
     }
     worker_lane_ended(f->w);
+}
+
+static uint64_t with_outcome(const struct fleet *f, enum outcome o)
+{
+    uint64_t n = 0;
+    for (unsigned op = 0; op < OP_COUNT; op++)
+        n += f->before.op[op].by_outcome[o] + f->s->stats.op[op].by_outcome[o];
+    return n;
+}
+
+/* An app that lists its folders and meets no failure is ok; which app met which is not kept, so that operations are
+ * counted: refused, timed out, failed. */
+static void refresh(void *arg)
+{
+    struct fleet *f = arg;
+    struct ramp_step *s = f->s;
+    meter_next_interval(&f->w->meter);
+    uint64_t failed = stats_failed_all(&s->stats) + stats_failed_all(&f->before);
+    s->ok = s->peak = f->w->listed;
+    s->refused = (unsigned)(with_outcome(f, OUT_REFUSED) + with_outcome(f, OUT_THROTTLED));
+    s->timed_out = (unsigned)with_outcome(f, OUT_TIMEOUT);
+    s->unfinished = (unsigned)with_outcome(f, OUT_UNFINISHED);
+    uint64_t told = with_outcome(f, OUT_REFUSED) + s->timed_out + s->unfinished;
+    s->failed = (unsigned)(failed > told ? failed - told : 0);
+}
+
+static void on_cut(struct timer *t)
+{
+    worker_set_phase(container_of(t, struct fleet, cut)->w, PHASE_CUT);
+}
+
+/* At once: what runs gets a moment to end by itself and let go of its locks. */
+static void halt(void *arg)
+{
+    struct fleet *f = arg;
+    worker_set_phase(f->w, PHASE_DRAIN);
+    loop_timer_set(f->w->loop, &f->cut, mono_add(mono_now(), CUT_US));
 }
 
 static MAY_YIELD enum err prepare(struct fleet *f, uint32_t *actions, struct errinfo *ei)
@@ -79,36 +122,29 @@ static MAY_YIELD void carry_out(struct fleet *f, const uint32_t *actions)
     f->s->measured_us = f->s->measure_from.us ? c.measured_us - f->r->conf->settle_us : 0;
 }
 
-static uint64_t with_outcome(const struct stats *s, enum outcome o)
-{
-    uint64_t n = 0;
-    for (unsigned op = 0; op < OP_COUNT; op++)
-        n += s->op[op].by_outcome[o];
-    return n;
-}
-
-/* An app that lists its folders and meets no failure is ok; which app met which is not kept, so that operations are
- * counted: refused, timed out, failed. */
 static void sum_up(struct fleet *f)
 {
     struct ramp_step *s = f->s;
-    uint64_t failed = stats_failed_all(&s->stats);
-    s->peak = f->w->listed;
-    s->refused = (unsigned)(with_outcome(&s->stats, OUT_REFUSED) + with_outcome(&s->stats, OUT_THROTTLED));
-    s->timed_out = (unsigned)with_outcome(&s->stats, OUT_TIMEOUT);
-    s->unfinished = (unsigned)with_outcome(&s->stats, OUT_UNFINISHED);
-    uint64_t told = with_outcome(&s->stats, OUT_REFUSED) + s->timed_out + s->unfinished;
-    s->failed = (unsigned)(failed > told ? failed - told : 0);
-    s->ok = f->w->listed;
+    refresh(f);
+    snprintf(s->limited, sizeof(s->limited), "%s", f->report.limited_why);
+    s->last_in = f->s->measure_from;
     s->stats.op[OP_SIGN_IN] = f->before.op[OP_SIGN_IN];
     f->before.op[OP_SIGN_IN] = (struct stats_op){.from_send = NULL};
     stats_merge(&f->r->w->meter.interval, &s->stats);
 }
 
+/* A step's sessions must not take up the places of the next one's. */
+static MAY_YIELD void sign_out_all(struct fleet *f)
+{
+    struct api_result r;
+    for (uint32_t i = 0; i < f->w->n_logins && !worker_draining(f->r->w); i++)
+        (void)!api_sign_out(f->w->logins[i].api, &r);
+}
+
 enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *ei)
 {
     struct cmd_ctx *ctx = r->w->ctx;
-    struct fleet f = {.r = r, .s = s, .w = mem_zalloc(sizeof(*f.w))};
+    struct fleet f = {.r = r, .s = s, .w = mem_zalloc(sizeof(*f.w)), .cut.fn = on_cut};
     const struct worker_conf wc = {.apps = s->asked,
                                    .open_folders = r->conf->open_folders,
                                    .per_minute = r->conf->per_minute,
@@ -124,6 +160,9 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     report_init(&f.report, f.w, NULL, false);
     ctx->on_interrupt_arg = &f;
     ctx->on_interrupt = on_interrupt;
+    s->arg = &f;
+    s->refresh = refresh;
+    s->halt = halt;
     s->began = mono_now();
     enum err e = prepare(&f, actions, ei);
     if (e == ERR_OK) {
@@ -132,6 +171,9 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
         sum_up(&f);
     }
     s->took_us = mono_diff(mono_now(), s->began);
+    s->refresh = s->halt = NULL;
+    loop_timer_stop(&f.cut);
+    sign_out_all(&f);
     ctx->on_interrupt = outer;
     ctx->on_interrupt_arg = outer_arg;
     for (uint32_t i = 0; i < f.w->n_apps; i++)

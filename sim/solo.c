@@ -45,6 +45,16 @@ static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct
     return e;
 }
 
+/* Whether it was the limit, the scenario may have said. */
+static void tell_generator(const struct worker *w)
+{
+    struct generator_summary *g = &w->ctx->result->generator;
+    g->known = true;
+    g->cpu_us = clock_process_cpu_us();
+    g->lag_p99_us = hist_percentile(loop_lag(w->loop), 99);
+    g->peak_rss_bytes = server_watch_own_peak();
+}
+
 enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct worker *w = mem_zalloc(sizeof(*w));
@@ -66,10 +76,7 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     meter_next_interval(&w->meter);
     server_watch_free(&watch);
     watch_free(&w->watch);
-    ctx->result->generator = (struct generator_summary){.known = true,
-                                                        .cpu_us = clock_process_cpu_us(),
-                                                        .lag_p99_us = hist_percentile(loop_lag(w->loop), 99),
-                                                        .peak_rss_bytes = server_watch_own_peak()};
+    tell_generator(w);
     worker_done(w);
     mem_free(w);
     return e;

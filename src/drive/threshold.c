@@ -4,32 +4,6 @@
 #include "drive/model.h"
 #include <string.h>
 
-enum compare { CMP_LE, CMP_GE, CMP_EQ, CMP_NE, CMP_LT, CMP_GT };
-/* Two-letter signs stand first: "<=" is not "<". */
-static const struct {
-    const char *sign;
-    enum compare compare;
-} signs[] = {{"<=", CMP_LE}, {">=", CMP_GE}, {"==", CMP_EQ}, {"!=", CMP_NE},
-             {"<", CMP_LT},  {">", CMP_GT},  {"=", CMP_EQ}};
-
-static bool holds(enum compare compare, double a, double b)
-{
-    switch (compare) {
-    case CMP_LE:
-        return a <= b;
-    case CMP_GE:
-        return a >= b;
-    case CMP_EQ:
-        return a == b;
-    case CMP_NE:
-        return a != b;
-    case CMP_LT:
-        return a < b;
-    default:
-        return a > b;
-    }
-}
-
 static const struct json *named_item(const struct json *array, const char *name)
 {
     for (const struct json *item = json_first(array); item; item = json_next(item)) {
@@ -167,15 +141,12 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
     const char *sign = expr + at;
     struct sv value;
     char text[48];
-    size_t i = 0;
 
     *t = (struct threshold){.state = THRESHOLD_NO_SAMPLES};
-    while (i < ARRAY_LEN(signs) && strncmp(sign, signs[i].sign, strlen(signs[i].sign)) != 0)
-        i++;
-    if (i == ARRAY_LEN(signs))
+    size_t sign_n = compare_parse(sign, &t->compare);
+    if (!sign_n)
         return refuse(expr, "needs a comparison (< <= > >= == !=), such as save.p99<200ms", ei);
-    t->compare = signs[i].compare;
-    value = sv_trim(sv_of(sign + strlen(signs[i].sign)));
+    value = sv_trim(sv_of(sign + sign_n));
     if (copy_path(t, sv_trim((struct sv){expr, at})))
         return refuse(expr, "needs the name of a figure in front, such as save.p99<200ms", ei);
     const char *unit;
@@ -210,5 +181,5 @@ void threshold_judge(struct threshold *t, const struct json *doc)
         t->state = THRESHOLD_NO_SAMPLES;
         return;
     }
-    t->state = holds((enum compare)t->compare, t->found, t->want) ? THRESHOLD_MET : THRESHOLD_MISSED;
+    t->state = compare_holds(t->compare, t->found, t->want) ? THRESHOLD_MET : THRESHOLD_MISSED;
 }

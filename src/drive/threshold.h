@@ -2,14 +2,15 @@
 #define DRIVE_THRESHOLD_H
 /* One `--fail-on` expression: a path into the JSON of a result, a comparison, a number. Paths are looked up in the JSON
  * itself, so whatever is reported can be judged and nothing is named twice. Layer 2, private to result.c. */
+#include "base/compare.h"
 #include "base/json.h"
 
 enum threshold_state { THRESHOLD_MET, THRESHOLD_MISSED, THRESHOLD_NO_SAMPLES };
 struct threshold {
     char *text; /* as given */
     char path[128];
-    unsigned compare; /* row of the table of comparisons */
-    double want;      /* in the unit of the figure */
+    enum compare compare;
+    double want; /* in the unit of the figure */
     double found;
     enum threshold_state state;
     bool about_failures, count; /* count: 0 when the operation never came up */

@@ -71,7 +71,7 @@ sub ramp {
     my ($dialect, $place, @args) = @_;
     my %env = %{ ref $args[0] ? shift @args : {} };
     (my $p = $password) =~ s/([^A-Za-z0-9])/sprintf '%%%02X', ord $1/ge;
-    return sim(['ramp', @args, '--dialect', $dialect, '--json', "$dir/r.json"], dir => $dir,
+    return sim(['ramp', @args, '--no-stop', '--dialect', $dialect, '--json', "$dir/r.json"], dir => $dir,
         env => { TMA_URL => "http://$user:$p\@127.0.0.1:$port/$place/", HOME => $dir, %env });
 }
 sub report { return json_file("$dir/r.json") }

@@ -3,11 +3,12 @@ use strict;
 use warnings;
 use Test::More;
 use lib 'tests/lib';
+use File::Temp;
 use Runs;
 use Sim;
 
 my $dir = File::Temp::tempdir(CLEANUP => 1);
-sub ramp { my ($d, @args) = @_; return sim(['ramp', @args, '--json', 'r.json'], dir => $dir, env => { TMA_URL => $d->url }, timeout => 40) }
+sub ramp { my ($d, @args) = @_; return sim(['ramp', @args, '--no-stop', '--json', 'r.json'], dir => $dir, env => { TMA_URL => $d->url }, timeout => 40) }
 sub report { return json_file("$dir/r.json") }
 
 my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 4);
@@ -72,6 +73,37 @@ is_deeply [map { $_->{up} } @{ report()->{steps} }], [1, 2], 'so many at once';
 cmp_ok report()->{steps}[1]{operations}{download}{ok} // 0, '>', 0, 'they do what apps do';
 cmp_ok report()->{steps}[1]{operations_per_s}, '>', 0, 'at a rate';
 
+# ---- what was agreed beforehand ends it at once
+$d->rule(method => 'POST', path => qr{^/api/files/upload$}, after => 20, hang => 1);
+$r = ramp($d, '2,2', qw(--session upload:1KiB --hold 30s --settle 0 --arrive 0 --timeout 1s --stop-on timed_out>0 --expect ok=2 --expect p95_upload@2<5s --expect knee=3));
+is $r->{status}, 4, 'a timeout after acceptance' or diag $r->{out}, $r->{err};
+cmp_ok $r->{seconds}, '<', 15, 'ends the ramp at once';
+is report()->{stopped}{condition}, 'timed_out>0', 'the report says which';
+is report()->{stopped}{sessions}, 2, 'where';
+like $r->{out}, qr/^stopped +\S+, by timed_out>0: [12], at the step of 2 sessions/m, 'in words';
+like $r->{err}, qr/stopped by timed_out>0/, 'and why it ended';
+is scalar @{ report()->{steps} }, 1, 'no further step';
+is report()->{steps}[0]{ok} + report()->{steps}[0]{timed_out} + report()->{steps}[0]{unfinished}, 2, 'all sessions accounted for';
+is report()->{predictions}[$_]{score}, 'not measured', 'what was not held scores nothing' for 0 .. 2;
+like slurp("$dir/" . report()->{run_dir} . '/predictions.txt'), qr/^predicted \S+\nok=2\n.*^scored/ms, 'predictions stand in the run folder';
+$d->rules_clear;
+$d->rule(method => 'POST', path => qr{^/api/files/upload$}, after => 5, status => 500, body => { message => 'oops' });
+$r = ramp($d, 2, qw(--session upload:1KiB --hold 30s --settle 0 --arrive 0 --stop-on failed_pct>5));
+is $r->{status}, 4, 'a share of failures' or diag $r->{out}, $r->{err};
+$d->rules_clear;
+$d->rule(method => 'POST', path => qr{^/api/files/upload$}, delay => 0.2);
+$r = ramp($d, 5, qw(--session upload:1KiB --hold 30s --settle 0 --arrive 0 --stop-on p95.upload>100ms));
+is $r->{status}, 4, 'a percentile' or diag $r->{out}, $r->{err};
+cmp_ok report()->{stopped}{value}, '>=', 200, 'its value is told';
+$d->rules_clear;
+
+# ---- several ramps: ranges
+$r = ramp($d, '1,2', qw(--session upload:1KiB --hold 400ms --settle 0 --arrive 0 --repeat 2 --drain 1s));
+is_deeply [map { $_->{pass} } @{ report()->{steps} }], [1, 1, 2, 2], 'the whole ramp again';
+cmp_ok report()->{ranges}[1]{mb_per_s}{least}, '<=', report()->{ranges}[1]{mb_per_s}{most}, 'every figure is a range';
+is scalar @{ report()->{knee}{passes} }, 2, 'a knee each';
+like $r->{out}, qr/^ranges over 2 ramps$/m, 'in the text';
+
 # ---- an interruption ends the step, sums up and cleans up
 my $h = sim_start(['ramp', '3,3', qw(--session upload:1MiB --hold 1min --arrive 0 --run-dir cut --json r.json)], dir => $dir, env => { TMA_URL => $d->url });
 ok wait_until(20, sub { -e "$dir/cut/sessions.csv" && slurp("$dir/cut/sessions.csv") =~ /,upload,/ }), 'a ramp at work';
@@ -83,7 +115,8 @@ is report()->{steps}[0]{ok} + report()->{steps}[0]{unfinished}, 3, 'its sessions
 
 # ---- what cannot be asked for
 for (['25:400'], ['0'], ['5', '--arrive', 'fast'], ['5', '--session', 'download'], ['5', '--link', '110'], ['5', '--settle', '2s', '--hold', '1s'],
-     ['5', '--session', 'apps', '--hold', '0']) {
+     ['5', '--session', 'apps', '--hold', '0'], ['5', '--expect', 'knee'], ['5', '--expect', 'p95_upload@6<1s'], ['5', '--stop-on', 'knee>3'],
+     ['5', '--repeat', 0], ['5', '--limit', 10, '--hold', 0]) {
     $r = ramp($d, @$_);
     is $r->{status}, 2, "usage: @$_";
 }

