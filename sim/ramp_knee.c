@@ -92,7 +92,8 @@ char *knee_text(const struct knee *k, char *dst, size_t n)
         str_format(dst, n, "at or below %.0f sessions, the first step: begin with fewer", k->at);
         break;
     case KNEE_FOUND:
-        str_format(dst, n, "about %.*f sessions: %u are on track, %u are not", k->at < 10 ? 1 : 0, k->at, k->on, k->off);
+        str_format(dst, n, "about %.*f sessions: %u are on track, %u are not", k->at < 10 ? 1 : 0, k->at, k->on,
+                   k->off);
         break;
     }
     return dst;
