@@ -78,7 +78,7 @@ sub report { return json_file("$dir/r.json") }
 my @one = qw(2 --hold 0 --arrive 0 --session upload:70KiB);
 
 # ---- the ways of sending, and of signing in
-for (['portal', 'open', qr{^PUT /open/ramp-\w+-1-[12]-1\.bin 201 71680}], ['portal-post', 'open', qr{^POST /open/ 201 71680}],
+for (['portal', 'open', qr{^PUT /open/ramp-\w+-1-1-[12]-1\.bin 201 71680}], ['portal-post', 'open', qr{^POST /open/ 201 71680}],
      ['portal-form', 'open', qr{^POST /open/ 201 7[12]\d\d\d}], ['portal', 'basic', qr{^PUT /basic/\S+ 201 71680}],
      ['portal', 'digest', qr{^PUT /digest/\S+ 201 71680}], ['portal-post', 'digest', qr{^POST /digest/ 201 71680}]) {
     my ($dialect, $place, $sent) = @$_;
