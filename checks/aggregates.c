@@ -46,7 +46,7 @@ static void recompute(const struct tree *t, struct totals *sum)
 }
 
 /* How many folders the server's own function would repair, all accounts together; -1 when it could not say. */
-static int64_t reconcile(struct check_ctx *c, const struct tree *t, struct errinfo *why)
+static MAY_YIELD int64_t reconcile(struct check_ctx *c, const struct tree *t, struct errinfo *why)
 {
     struct pg *pg = NULL;
     int64_t wrong = 0;
@@ -69,7 +69,7 @@ static int64_t reconcile(struct check_ctx *c, const struct tree *t, struct errin
     return e == ERR_OK ? wrong : -1;
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     const struct tree *t = check_rows(c, r);
     if (!t)

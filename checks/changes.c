@@ -165,7 +165,7 @@ static void judge_stray(struct judge *k, const struct pg_result *res, int i)
 }
 
 /* Rows younger than the run, in folders that its apps worked in, which no record names. */
-static void look_for_strays(struct check_ctx *c, struct judge *k)
+static MAY_YIELD void look_for_strays(struct check_ctx *c, struct judge *k)
 {
     static const char sql[] =
         "SELECT id, name, type, parent_id, to_char(created_at AT TIME ZONE 'UTC', 'HH24:MI:SS.MS\"Z\"')"
@@ -196,7 +196,7 @@ static void look_for_strays(struct check_ctx *c, struct judge *k)
     map_free(&folders);
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     struct judge k = {.j = check_journal(c, r), .r = r, .strays_why = ""};
     if (!k.j || !(k.t = check_tree(c, r)))

@@ -17,7 +17,7 @@ static const struct opt options[] = {
     {0},
 };
 
-static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct check_conf *conf = arg;
     return checks_run(ctx, conf->only, conf->run, NULL, ei);

@@ -75,7 +75,7 @@ static bool versions_alike(const struct tree *t, const struct journal *j)
 
 /* Somebody else changed the folder after the view was noted: then they may differ. Only our own server's table of
  * changes tells. */
-static bool changed_since(struct check_ctx *c, const struct journal_note *n)
+static MAY_YIELD bool changed_since(struct check_ctx *c, const struct journal_note *n)
 {
     static const char sql[] =
         "SELECT FROM changes WHERE at > timestamptz 'epoch' + $1::bigint * interval '1 microsecond'"
@@ -92,7 +92,7 @@ static bool changed_since(struct check_ctx *c, const struct journal_note *n)
     return changed;
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     const struct journal *j = check_journal(c, r);
     const struct tree *t = j ? check_tree(c, r) : NULL;

@@ -54,7 +54,7 @@ static uint64_t judge_stills(const struct check_ctx *c, struct check_result *r)
     return n;
 }
 
-static void look_at_idle_transactions(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void look_at_idle_transactions(struct check_ctx *c, struct check_result *r)
 {
     struct pg_result *res = NULL;
     struct errinfo ei;
@@ -69,7 +69,7 @@ static void look_at_idle_transactions(struct check_ctx *c, struct check_result *
     pg_result_free(&res);
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     if (!check_pg(c, r))
         return;

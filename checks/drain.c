@@ -100,7 +100,7 @@ static MAY_YIELD void name_jobs(struct check_ctx *c, struct check_result *r)
     pg_result_free(&res);
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     char line[160] = "", waited[32];
     size_t at = 0;

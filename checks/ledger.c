@@ -483,7 +483,7 @@ static void report_json(struct judge *k)
     buf_done(&text);
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     struct judge k = {.c = c, .r = r, .j = check_journal(c, r)};
     struct errinfo ei = {0};

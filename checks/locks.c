@@ -267,7 +267,7 @@ static MAY_YIELD void look_at_left(struct check_ctx *c, const struct journal *j,
     pg_result_free(&res);
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     const struct journal *j = check_journal(c, r);
     struct left left = {.n = 0};

@@ -91,7 +91,7 @@ static bool on_object(void *arg, const char *key, const struct blob_info *info)
 }
 
 /* True when the row still names that object and size: then the suspicion was right. */
-static bool row_stands(struct check_ctx *c, const struct tree_node *n)
+static MAY_YIELD bool row_stands(struct check_ctx *c, const struct tree_node *n)
 {
     struct pg_result *res = NULL;
     struct errinfo ei;
@@ -102,7 +102,7 @@ static bool row_stands(struct check_ctx *c, const struct tree_node *n)
     return stands;
 }
 
-static void judge_file(struct check_ctx *c, struct walk *w, uint32_t i)
+static MAY_YIELD void judge_file(struct check_ctx *c, struct walk *w, uint32_t i)
 {
     const struct tree_node *n = &w->t->nodes[i];
     struct blob_info info;
@@ -131,7 +131,8 @@ static const char lost_uploads_sql[] =
     " ORDER BY created_at DESC LIMIT 1000";
 
 /* " (…)" naming the lost file whose size fits the object, "" when there is none or no audit log. */
-static void name_lost_owner(struct check_ctx *c, const struct walk *w, uint64_t object_size, char *dst, size_t n)
+static MAY_YIELD void name_lost_owner(struct check_ctx *c, const struct walk *w, uint64_t object_size, char *dst,
+                                      size_t n)
 {
     struct pg_result *res = NULL;
     struct errinfo ei;
@@ -148,7 +149,7 @@ static void name_lost_owner(struct check_ctx *c, const struct walk *w, uint64_t 
 }
 
 /* Whether it is still there and still no file names it. */
-static bool orphan_stands(struct check_ctx *c, const char *key)
+static MAY_YIELD bool orphan_stands(struct check_ctx *c, const char *key)
 {
     struct blob_info info;
     struct errinfo ei;
@@ -158,7 +159,7 @@ static bool orphan_stands(struct check_ctx *c, const char *key)
     return !named && blob_head(c->blob, key, &info, &ei) != ERR_NOTFOUND;
 }
 
-static void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
+static MAY_YIELD void judge_orphan(struct check_ctx *c, struct walk *w, size_t k)
 {
     const char *key = w->orphans[k];
     if (!orphan_stands(c, key))
@@ -185,7 +186,7 @@ static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, struct walk *w)
     }
 }
 
-static void judge_suspects(struct check_ctx *c, struct walk *w)
+static MAY_YIELD void judge_suspects(struct check_ctx *c, struct walk *w)
 {
     for (uint32_t i = 0; i < w->t->n; i++)
         if (!w->t->nodes[i].folder && !w->t->nodes[i].object_seen)
@@ -200,7 +201,7 @@ static void judge_suspects(struct check_ctx *c, struct walk *w)
         check_detail(w->r, "%" PRIu64 " more objects belong to no file", w->orphans_beyond);
 }
 
-static bool database_says_sealed(struct check_ctx *c)
+static MAY_YIELD bool database_says_sealed(struct check_ctx *c)
 {
     struct pg_result *res = NULL;
     struct errinfo ei;
@@ -211,7 +212,7 @@ static bool database_says_sealed(struct check_ctx *c)
     return sealed;
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     if (!check_rows(c, r))
         return;

@@ -152,7 +152,7 @@ static enum err only_valid(const char *only, struct errinfo *ei)
     return ERR_OK;
 }
 
-static void open_database(struct check_ctx *c)
+static MAY_YIELD void open_database(struct check_ctx *c)
 {
     const struct target *t = c->cmd->target;
     if (!target_shows_inside(t)) { /* a database that is named all the same is another server's */
@@ -198,7 +198,7 @@ static void open_store(struct check_ctx *c)
         c->blob = NULL;
 }
 
-static void close_all(struct check_ctx *c)
+static MAY_YIELD void close_all(struct check_ctx *c)
 {
     told_sign_out(c); /* it borrows from the tree */
     tree_free(&c->tree);

@@ -109,7 +109,7 @@ void check_baseline_read(struct check_baseline *out, const struct json *j)
     }
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     struct errinfo ei = {0};
     int64_t now = 0;

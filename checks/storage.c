@@ -37,7 +37,7 @@ enum err check_read_overrun(struct pg_pool *pg, int64_t *out, struct errinfo *ei
     return e;
 }
 
-static void judge_limits(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void judge_limits(struct check_ctx *c, struct check_result *r)
 {
     int64_t now = 0;
     struct errinfo ei;
@@ -52,7 +52,7 @@ static void judge_limits(struct check_ctx *c, struct check_result *r)
             now, c->since->overrun);
 }
 
-static void run(struct check_ctx *c, struct check_result *r)
+static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     const struct tree *t = check_rows(c, r);
     if (!t)

@@ -63,7 +63,7 @@ static const char *files_sql(unsigned schema)
     return !(schema & SCHEMA_AGGREGATES) ? plain : schema & SCHEMA_VERSION ? both : totals;
 }
 
-static enum err load_rows(struct pg *c, struct tree *t, struct errinfo *ei)
+static MAY_YIELD enum err load_rows(struct pg *c, struct tree *t, struct errinfo *ei)
 {
     enum err e = pg_each(c, accounts_sql, 0, NULL, on_account, t, ei);
     if (e == ERR_OK && (t->schema & SCHEMA_RESERVATIONS))

@@ -66,10 +66,10 @@ MAY_YIELD double beat_run(struct beat *k, unsigned lanes);
 
 /* Each measures its layer's rows. ERR_USAGE: there is nothing to measure, why says what to set; another error: it is
  * there and failed. */
-MAY_YIELD enum err baseline_disk(struct baseline *b, struct errinfo *ei);
-MAY_YIELD enum err baseline_network(struct baseline *b, struct errinfo *ei);
-MAY_YIELD enum err baseline_postgres(struct baseline *b, struct errinfo *ei);
-MAY_YIELD enum err baseline_redis(struct baseline *b, struct errinfo *ei);
-MAY_YIELD enum err baseline_store(struct baseline *b, struct errinfo *ei);
-MAY_YIELD enum err baseline_drive(struct baseline *b, struct errinfo *ei);
+MAY_YIELD enum err baseline_disk(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err baseline_network(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err baseline_postgres(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err baseline_redis(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err baseline_store(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err baseline_drive(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -72,27 +72,27 @@ static struct lane *lane_of(struct beat *k, unsigned lane)
     return &((struct drive *)k->arg)->lanes[lane];
 }
 
-static bool up_small(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool up_small(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     return upload(lane_of(k, lane), BASE_SMALL, lane_of(k, lane)->id, ei);
 }
 
-static bool down_small(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool down_small(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     return download(lane_of(k, lane), lane_of(k, lane)->id, ei);
 }
 
-static bool up_large(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool up_large(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     return upload(lane_of(k, lane), BASE_LARGE, lane_of(k, lane)->large, ei);
 }
 
-static bool down_large(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool down_large(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     return download(lane_of(k, lane), lane_of(k, lane)->large, ei);
 }
 
-static bool save(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool save(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     struct lane *l = lane_of(k, lane);
     struct arena *mem = arena_new(4096);

@@ -10,7 +10,7 @@
 
 /* ---- Postgres: a table of its own, in a schema of its own, gone afterwards ---- */
 
-static bool commit_row(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool commit_row(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     (void)lane;
     return pg_run(k->arg, "INSERT INTO drivesim_baseline.t (at) VALUES (now())", 0, NULL, NULL, ei) == ERR_OK;
@@ -87,7 +87,7 @@ static void on_up(void *arg, bool up)
         done_set(&f->done);
 }
 
-static bool ping(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool ping(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     const struct sv argv[] = {SV("PING")};
     (void)lane;
@@ -95,7 +95,7 @@ static bool ping(struct beat *k, unsigned lane, struct errinfo *ei)
 }
 
 /* A burst to all, and all of it arrived. */
-static bool publish(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool publish(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     struct fan *f = k->arg;
     const struct sv argv[] = {SV("PUBLISH"), f->channel, SV("a message such as a server tells its apps")};
@@ -176,7 +176,7 @@ static char *small_key(const struct store *s, uint64_t n, char dst[100])
     return dst;
 }
 
-static bool put_small(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool put_small(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     struct store *s = k->arg;
     char key[100];
@@ -185,7 +185,7 @@ static bool put_small(struct beat *k, unsigned lane, struct errinfo *ei)
     return blob_put(s->blob, small_key(s, n, key), s->data + n % 4096 * BASE_SMALL, BASE_SMALL, ei) == ERR_OK;
 }
 
-static bool get_back(struct store *s, const char *key, size_t n, struct errinfo *ei)
+static MAY_YIELD bool get_back(struct store *s, const char *key, size_t n, struct errinfo *ei)
 {
     struct buf got = BUF_INIT(n);
     enum err e = blob_get(s->blob, key, 0, 0, &got, ei);
@@ -195,7 +195,7 @@ static bool get_back(struct store *s, const char *key, size_t n, struct errinfo 
     return e == ERR_OK;
 }
 
-static bool get_small(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool get_small(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     struct store *s = k->arg;
     char key[100];
@@ -208,7 +208,7 @@ static char *large_key(const struct store *s, char dst[100])
     return dst;
 }
 
-static bool put_large(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool put_large(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     struct store *s = k->arg;
     char key[100];
@@ -216,7 +216,7 @@ static bool put_large(struct beat *k, unsigned lane, struct errinfo *ei)
     return blob_put(s->blob, large_key(s, key), s->data, BASE_LARGE, ei) == ERR_OK;
 }
 
-static bool get_large(struct beat *k, unsigned lane, struct errinfo *ei)
+static MAY_YIELD bool get_large(struct beat *k, unsigned lane, struct errinfo *ei)
 {
     struct store *s = k->arg;
     char key[100];
@@ -241,7 +241,7 @@ struct sweep {
     enum err err;
 };
 
-static bool sweep_one(void *arg, const char *key, const struct blob_info *info)
+static MAY_YIELD bool sweep_one(void *arg, const char *key, const struct blob_info *info)
 {
     struct sweep *s = arg;
     (void)info;

@@ -176,8 +176,8 @@ static enum err free_port(char port[16], struct errinfo *ei)
     return ok ? ERR_OK : err_sys(ei, ERR_ENV, "no free port");
 }
 
-static enum err start_server(struct baseline *b, const char *port, const char *dir, struct proc *server,
-                             struct errinfo *ei)
+static MAY_YIELD enum err start_server(struct baseline *b, const char *port, const char *dir, struct proc *server,
+                                       struct errinfo *ei)
 {
     char log[330];
     int pidfd = -1;

@@ -33,7 +33,7 @@ MAY_YIELD int64_t bulk_storage_used(struct bulk *b); /* -1: not told */
 /* Counts what is listed in a folder and below, which leaves out what is in the trash. */
 MAY_YIELD bool bulk_count(struct bulk *b, const char *id, struct bulk_totals *out, struct api_result *r);
 /* The largest folder of the top level, by what info says is in it. */
-MAY_YIELD enum err bulk_choose(struct bulk *b, struct errinfo *ei);
+MAY_YIELD enum err bulk_choose(struct bulk *b, struct errinfo *ei) WARN_UNUSED;
 /* "335 files in 44 folders, 19.3 MiB" */
 char *bulk_totals_text(char *dst, size_t n, const struct bulk_totals *t);
 bool bulk_same(const struct bulk_totals *a, const struct bulk_totals *b);

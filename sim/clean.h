@@ -47,7 +47,7 @@ MAY_YIELD enum err clean_find(struct clean *c, struct errinfo *ei) WARN_UNUSED;
 /* Anew, as the store or Redis may have changed meanwhile. */
 MAY_YIELD void clean_find_keys(struct clean *c);
 void clean_print(const struct clean *c);
-void clean_free(struct clean *c);
+MAY_YIELD void clean_free(struct clean *c);
 bool clean_anything(const struct clean *c);
 /* Whether a Redis key is about one of these ids or emails: one of its parts between ':' is it. Pure. */
 bool clean_key_is_ours(const struct map *ours, struct sv key);

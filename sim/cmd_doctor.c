@@ -50,7 +50,7 @@ static void need(struct doctor *d, const struct stack_need *n, bool docker)
         d->command = "make deps"; /* too many to list */
 }
 
-MAY_YIELD static enum err stack_rows(struct doctor *d, struct errinfo *ei)
+static MAY_YIELD enum err stack_rows(struct doctor *d, struct errinfo *ei)
 {
     struct stack *s = NULL;
     struct stack_conf conf = {0};
@@ -127,7 +127,7 @@ static void on_stream_close(void *arg, const struct api_result *r)
     done_set(&l->done);
 }
 
-MAY_YIELD static bool has_events(struct doctor *d, struct api *a)
+static MAY_YIELD bool has_events(struct doctor *d, struct api *a)
 {
     static const struct api_stream_ops ops = {on_stream_open, on_stream_event, on_stream_close};
     struct stream_look look = {0};
@@ -145,7 +145,7 @@ MAY_YIELD static bool has_events(struct doctor *d, struct api *a)
 
 /* A file: one used lately, else the first that a look into some folders finds. NULL: none. What listings show about the
  * server is noted on the way. */
-MAY_YIELD static const char *find_file(struct api *a, struct arena *mem)
+static MAY_YIELD const char *find_file(struct api *a, struct arena *mem)
 {
     const char *folders[LISTINGS_MOST] = {NULL}; /* the root is the first */
     struct drive_listing l = {0};
@@ -166,7 +166,7 @@ MAY_YIELD static const char *find_file(struct api *a, struct arena *mem)
 }
 
 /* Locks, versions and ranges show for sure on a file alone. Returns what was tried. */
-MAY_YIELD static unsigned probe_file(struct api *a)
+static MAY_YIELD unsigned probe_file(struct api *a)
 {
     struct arena *mem = arena_new(4096);
     struct api_result r;
@@ -203,7 +203,7 @@ static void lack_rows(struct doctor *d, unsigned caps)
             row(d, NOTED, "it lacks", "%s: %s", api_cap_text((enum api_cap)cap), caps_instead((enum api_cap)cap, caps));
 }
 
-MAY_YIELD static void capability_rows(struct doctor *d)
+static MAY_YIELD void capability_rows(struct doctor *d)
 {
     struct api_conf conf = api_conf_of(d->ctx);
     conf.timeout_us = 15 * US_PER_S;
@@ -236,7 +236,7 @@ MAY_YIELD static void capability_rows(struct doctor *d)
     api_free(&a);
 }
 
-MAY_YIELD static void database_row(struct doctor *d)
+static MAY_YIELD void database_row(struct doctor *d)
 {
     const char *url = d->ctx->target->database_url;
     struct pg_pool *pool = NULL;
@@ -258,7 +258,7 @@ MAY_YIELD static void database_row(struct doctor *d)
     pg_pool_free(&pool);
 }
 
-MAY_YIELD static void redis_row(struct doctor *d)
+static MAY_YIELD void redis_row(struct doctor *d)
 {
     const char *url = d->ctx->target->redis_url;
     struct kv *k = NULL;
@@ -272,7 +272,7 @@ MAY_YIELD static void redis_row(struct doctor *d)
     kv_free(&k);
 }
 
-MAY_YIELD static void store_row(struct doctor *d)
+static MAY_YIELD void store_row(struct doctor *d)
 {
     struct blob_conf conf = target_blob_conf(d->ctx->target);
     struct work *work = work_new(d->ctx->loop, 2);
@@ -289,7 +289,7 @@ MAY_YIELD static void store_row(struct doctor *d)
     work_free(&work);
 }
 
-MAY_YIELD static void target_rows(struct doctor *d)
+static MAY_YIELD void target_rows(struct doctor *d)
 {
     const struct target *t = d->ctx->target;
     struct errinfo ei;
@@ -329,7 +329,7 @@ static enum err verdict(struct doctor *d, struct errinfo *ei)
     return err_set(ei, ERR_ENV, "the target is not as it should be: see above");
 }
 
-static enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
+static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct doctor d = {.ctx = ctx, .packages = BUF_INIT(160)};
     (void)conf;

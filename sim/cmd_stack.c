@@ -44,63 +44,63 @@ struct request {
     FILE *out;
 };
 
-MAY_YIELD static enum err up(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err up(struct request *r, struct errinfo *ei)
 {
     enum err err = stack_up(r->stack, ei);
     return err ? err : stack_print_env(r->stack, r->out, true, ei);
 }
 
-MAY_YIELD static enum err down(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err down(struct request *r, struct errinfo *ei)
 {
     return stack_down(r->stack, ei);
 }
 
-MAY_YIELD static enum err fetch(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err fetch(struct request *r, struct errinfo *ei)
 {
     return stack_fetch(r->stack, ei);
 }
 
-MAY_YIELD static enum err status(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err status(struct request *r, struct errinfo *ei)
 {
     return stack_print_status(r->stack, r->out, ei);
 }
 
-MAY_YIELD static enum err logs(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err logs(struct request *r, struct errinfo *ei)
 {
     return stack_print_logs(r->stack, r->opt->part, r->opt->lines, r->out, ei);
 }
 
-MAY_YIELD static enum err start(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err start(struct request *r, struct errinfo *ei)
 {
     return stack_part_start(r->stack, r->opt->part, ei);
 }
 
-MAY_YIELD static enum err stop(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err stop(struct request *r, struct errinfo *ei)
 {
     return stack_part_stop(r->stack, r->opt->part, ei);
 }
 
-MAY_YIELD static enum err kill_part(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err kill_part(struct request *r, struct errinfo *ei)
 {
     return stack_part_kill(r->stack, r->opt->part, ei);
 }
 
-MAY_YIELD static enum err pause_part(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err pause_part(struct request *r, struct errinfo *ei)
 {
     return stack_part_pause(r->stack, r->opt->part, true, ei);
 }
 
-MAY_YIELD static enum err resume(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err resume(struct request *r, struct errinfo *ei)
 {
     return stack_part_pause(r->stack, r->opt->part, false, ei);
 }
 
-MAY_YIELD static enum err fill(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err fill(struct request *r, struct errinfo *ei)
 {
     return stack_part_fill(r->stack, r->opt->part, r->opt->hold_us, ei);
 }
 
-MAY_YIELD static enum err restart(struct request *r, struct errinfo *ei)
+static MAY_YIELD enum err restart(struct request *r, struct errinfo *ei)
 {
     enum err err = stack_part_stop(r->stack, r->opt->part, ei);
     return err ? err : stack_part_start(r->stack, r->opt->part, ei);

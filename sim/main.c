@@ -405,7 +405,7 @@ static enum err start_loop(struct program *p, struct errinfo *ei)
     return err;
 }
 
-static enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
+static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
 {
     if (p->interrupts) {
         fprintf(p->ctx.out, "checks: not run, since the command was interrupted; 'sim check%s%s' makes up for it\n",
@@ -417,7 +417,7 @@ static enum err judge_afterwards(struct program *p, const struct check_baseline 
     return checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
 }
 
-static enum err execute(struct program *p, struct errinfo *ei)
+static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
 {
     const struct command *cmd = p->cmd;
     unsigned flags = flags_of(p);
@@ -461,7 +461,7 @@ static int printed(void)
     return stdout_reader_gone() ? RESULT_READER_GONE : err_exit_status(ERR_IO);
 }
 
-static int run_command(const struct command *cmd, int argc, char **argv)
+static MAY_YIELD int run_command(const struct command *cmd, int argc, char **argv)
 {
     struct program *p = &program;
     struct errinfo ei = {0};

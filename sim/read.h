@@ -66,7 +66,7 @@ struct reads_stage {
 /* read_stage.c */
 MAY_YIELD enum err reads_stage_build(struct reads_stage *s, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD void reads_stage_clear(struct reads_stage *s, char *left, size_t n);
-void reads_stage_free(struct reads_stage *s);
+MAY_YIELD void reads_stage_free(struct reads_stage *s);
 
 /* One answer, in the arena it was read with. */
 struct reading {

@@ -34,7 +34,7 @@ struct stage {
 MAY_YIELD enum err stage_build(struct stage *s, struct errinfo *ei) WARN_UNUSED;
 /* Removes what it made; says what is left in left ("" for nothing). */
 MAY_YIELD void stage_clear(struct stage *s, char *left, size_t n);
-void stage_free(struct stage *s);
+MAY_YIELD void stage_free(struct stage *s);
 /* The peer that speaks for who; NULL with why. */
 struct httpc_peer *stage_peer(struct stage *s, enum refusal_who who, const char **why);
 /* What the account holds: a refusal must move none of it. */

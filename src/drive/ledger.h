@@ -64,7 +64,7 @@ enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei)
 void ledger_append(struct ledger *l, const struct ledger_record *r);
 enum err ledger_flush(struct ledger *l, struct errinfo *ei) WARN_UNUSED;
 /* The first write error, ERR_OK if none. */
-enum err ledger_error(const struct ledger *l, struct errinfo *ei);
+enum err ledger_error(const struct ledger *l, struct errinfo *ei) WARN_UNUSED;
 uint64_t ledger_records(const struct ledger *l); /* appended and not lost */
 /* Writes the end, flushes and closes; *l becomes NULL also on an error. */
 enum err ledger_close(struct ledger **l, struct errinfo *ei) WARN_UNUSED;

@@ -376,7 +376,7 @@ static void on_exit_event(struct io *io, uint32_t events)
 }
 
 /* False when the deadline came first. */
-MAY_YIELD static bool wait_exit(struct loop *l, int pidfd, struct mono deadline)
+static MAY_YIELD bool wait_exit(struct loop *l, int pidfd, struct mono deadline)
 {
     struct exit_wait w = {.io = {.fd = pidfd, .fn = on_exit_event}};
     struct errinfo ei;
@@ -427,7 +427,7 @@ static void signal_all(const int *fds, size_t n, int signo)
 }
 
 /* How many are left at the deadline; the fds of those that ended are closed. */
-MAY_YIELD static size_t await_all(struct loop *l, int *fds, const struct proc *procs, size_t n, struct mono deadline)
+static MAY_YIELD size_t await_all(struct loop *l, int *fds, const struct proc *procs, size_t n, struct mono deadline)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++) {

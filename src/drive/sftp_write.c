@@ -31,7 +31,7 @@ static MAY_YIELD enum err put(struct sftp_op *op, const char *path, const struct
 static MAY_YIELD void remove_quietly(struct sftp_op *op, const char *path)
 {
     struct sftp_reply ignored;
-    sftp_change(op->s, SFTP_REMOVE, path, NULL, &ignored, NULL);
+    (void)!sftp_change(op->s, SFTP_REMOVE, path, NULL, &ignored, NULL);
 }
 
 static void taken_name(struct sftp_op *op)

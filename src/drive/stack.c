@@ -132,7 +132,7 @@ static enum err make_logs(const struct stack *s, struct errinfo *ei)
     return mkdir(logs, 0700) < 0 && errno != EEXIST ? err_sys(ei, ERR_ENV, "cannot make %s", logs) : ERR_OK;
 }
 
-MAY_YIELD static enum err choose_kind(struct stack *s, struct errinfo *ei)
+static MAY_YIELD enum err choose_kind(struct stack *s, struct errinfo *ei)
 {
     if (stack_exists(s))
         return ERR_OK;

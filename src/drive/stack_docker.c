@@ -28,7 +28,7 @@ static const char *log_file(struct stack *s)
     return access(logs, W_OK) == 0 ? arena_printf(s->mem, "%s/docker.log", logs) : "/dev/null";
 }
 
-MAY_YIELD static enum err run_tool(struct stack *s, const char *const *argv, const char *const *env, const char *log,
+static MAY_YIELD enum err run_tool(struct stack *s, const char *const *argv, const char *const *env, const char *log,
                                    int64_t limit_us, struct errinfo *ei)
 {
     struct proc_spec spec = {.argv = argv, .env = env, .cwd = s->dir, .log = log, .dies_with_us = true};
@@ -62,7 +62,7 @@ const char *stack_docker_file(struct stack *s)
 }
 
 /* The plug-in where it is installed, else the program of old; 0 when there is neither. */
-MAY_YIELD static size_t compose_program(struct stack *s, const char **argv)
+static MAY_YIELD size_t compose_program(struct stack *s, const char **argv)
 {
     static const char *const plugin[] = {"docker", "compose", "version", NULL};
     char path[512];
@@ -100,7 +100,7 @@ static const char **compose_env(struct stack *s)
     return copy;
 }
 
-MAY_YIELD static enum err compose(struct stack *s, const char *const *args, const char *log, struct errinfo *ei)
+static MAY_YIELD enum err compose(struct stack *s, const char *const *args, const char *log, struct errinfo *ei)
 {
     const char *argv[MAX_ARGS];
     const char *file = stack_docker_file(s);
@@ -121,7 +121,7 @@ MAY_YIELD static enum err compose(struct stack *s, const char *const *args, cons
 
 /* ---- awaiting answers through the published ports ---- */
 
-MAY_YIELD static enum err postgres_answers(struct stack *s, struct errinfo *ei)
+static MAY_YIELD enum err postgres_answers(struct stack *s, struct errinfo *ei)
 {
     struct pg_pool *pool = NULL;
     enum err err = pg_pool_new(&pool, s->loop, stack_database_url(s, s->mem, STACK_DATABASE), 1, ei);
@@ -131,7 +131,7 @@ MAY_YIELD static enum err postgres_answers(struct stack *s, struct errinfo *ei)
     return err;
 }
 
-MAY_YIELD static enum err redis_answers(struct stack *s, struct errinfo *ei)
+static MAY_YIELD enum err redis_answers(struct stack *s, struct errinfo *ei)
 {
     struct kv *kv = NULL;
     enum err err = kv_new(&kv, s->loop, stack_redis_url(s, s->mem), ei);
@@ -141,7 +141,7 @@ MAY_YIELD static enum err redis_answers(struct stack *s, struct errinfo *ei)
     return err;
 }
 
-MAY_YIELD static enum err store_answers(struct stack *s, struct errinfo *ei)
+static MAY_YIELD enum err store_answers(struct stack *s, struct errinfo *ei)
 {
     struct blob *b = NULL;
     struct blob_conf conf = stack_blob_conf(s, s->mem);
@@ -154,7 +154,7 @@ MAY_YIELD static enum err store_answers(struct stack *s, struct errinfo *ei)
     return err;
 }
 
-MAY_YIELD static enum err server_answers(struct stack *s, struct errinfo *ei)
+static MAY_YIELD enum err server_answers(struct stack *s, struct errinfo *ei)
 {
     return stack_server.answers(&s->parts[PART_SERVER], ei);
 }
@@ -166,7 +166,7 @@ static MAY_YIELD enum err (*const answers[PART_COUNT])(struct stack *s, struct e
     [PART_SERVER] = server_answers,
 };
 
-MAY_YIELD static enum err await_part(struct stack *s, int part, struct errinfo *ei)
+static MAY_YIELD enum err await_part(struct stack *s, int part, struct errinfo *ei)
 {
     struct mono deadline = mono_add(mono_now(), ANSWER_LIMIT_US);
     const struct part *p = &s->parts[part];
@@ -186,7 +186,7 @@ MAY_YIELD static enum err await_part(struct stack *s, int part, struct errinfo *
 
 /* ---- up and down ---- */
 
-MAY_YIELD static enum err containers_up(struct stack *s, bool server, struct errinfo *ei)
+static MAY_YIELD enum err containers_up(struct stack *s, bool server, struct errinfo *ei)
 {
     static const char *const all[] = {"up", "-d", "--build", "postgres", "redis", "server", NULL};
     static const char *const most[] = {"up", "-d", "postgres", "redis", "bucket", NULL};

@@ -230,7 +230,7 @@ static void on_exit_event(struct io *io, uint32_t events)
 }
 
 /* Until it answers, ends, or the time is over. */
-MAY_YIELD static enum err await_answer(struct part *p, int pidfd, int64_t limit_us, struct errinfo *ei)
+static MAY_YIELD enum err await_answer(struct part *p, int pidfd, int64_t limit_us, struct errinfo *ei)
 {
     struct stack *s = p->stack;
     struct exit_watch w = {.io = {.fd = pidfd, .fn = on_exit_event}};
@@ -260,7 +260,7 @@ static void note_exe(struct part *p)
     mem_free(seen);
 }
 
-MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as, struct errinfo *ei)
+static MAY_YIELD enum err start_on_port(struct part *p, const struct account *as, struct errinfo *ei)
 {
     struct part_command c = {0};
     struct arena *mem = arena_new(8192);
@@ -289,7 +289,7 @@ MAY_YIELD static enum err start_on_port(struct part *p, const struct account *as
 }
 
 /* An old port may be in use for a moment: a client's own end of some connection can have got its number. */
-MAY_YIELD static enum err await_port(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err await_port(struct part *p, struct errinfo *ei)
 {
     struct mono deadline = mono_add(mono_now(), PORT_LIMIT_US);
     while (!stack_port_free(p->port)) {
@@ -310,7 +310,7 @@ static enum err next_port(struct part *p, struct errinfo *ei)
     return stack_choose_port(p, from, ei);
 }
 
-MAY_YIELD static enum err part_start(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err part_start(struct part *p, struct errinfo *ei)
 {
     struct account a;
     const struct account *as = NULL;
@@ -335,7 +335,7 @@ MAY_YIELD static enum err part_start(struct part *p, struct errinfo *ei)
 /* ---- all of them ---- */
 
 /* True when it is there. A busy one is given time before it is taken for hung. */
-MAY_YIELD static bool answers_still(struct part *p, struct errinfo *ei)
+static MAY_YIELD bool answers_still(struct part *p, struct errinfo *ei)
 {
     int pidfd = proc_pidfd(&p->proc);
     if (pidfd < 0)
@@ -396,7 +396,7 @@ static enum err blame(const struct part *p, struct errinfo *ei)
     return err_set(ei, ERR_ENV, "%s: %s", p->ops->name, err_message(&p->ei));
 }
 
-MAY_YIELD static enum err end_started(struct stack *s, struct errinfo *ei)
+static MAY_YIELD enum err end_started(struct stack *s, struct errinfo *ei)
 {
     enum err first = ERR_OK;
     for (int i = PART_COUNT - 1; i >= 0; i--) {

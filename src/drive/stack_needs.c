@@ -10,7 +10,7 @@
 #define NODE_LEAST   18
 
 /* The first line that `program --version` prints. */
-MAY_YIELD static bool version_of(struct stack *s, const char *program, char *dst, size_t n)
+static MAY_YIELD bool version_of(struct stack *s, const char *program, char *dst, size_t n)
 {
     const char *argv[] = {program, "--version", NULL};
     char log[] = "/tmp/drivesim-version-XXXXXX";
@@ -29,7 +29,7 @@ MAY_YIELD static bool version_of(struct stack *s, const char *program, char *dst
     return !err && status == 0;
 }
 
-MAY_YIELD static void need_program(struct stack *s, const struct part *p, struct stack_need *out)
+static MAY_YIELD void need_program(struct stack *s, const struct part *p, struct stack_need *out)
 {
     const char *program = part_program(p, s->mem);
     out->there = program && version_of(s, program, out->detail, sizeof out->detail);
@@ -38,7 +38,7 @@ MAY_YIELD static void need_program(struct stack *s, const struct part *p, struct
 }
 
 /* redis-server is a link to a program that looks at its name, so it is asked by that name. */
-MAY_YIELD static void need_in_path(struct stack *s, const char *program, struct stack_need *out)
+static MAY_YIELD void need_in_path(struct stack *s, const char *program, struct stack_need *out)
 {
     char path[512];
     out->there = proc_which(program, NULL, path, sizeof path) && version_of(s, path, out->detail, sizeof out->detail);
@@ -46,7 +46,7 @@ MAY_YIELD static void need_in_path(struct stack *s, const char *program, struct 
         str_format(out->detail, sizeof out->detail, "%s is not installed", program);
 }
 
-MAY_YIELD static void need_node(struct stack *s, struct stack_need *out)
+static MAY_YIELD void need_node(struct stack *s, struct stack_need *out)
 {
     int64_t major = 0;
     need_in_path(s, "node", out);

@@ -14,7 +14,7 @@
 #define FILE_MOST       4096
 #define CONNECTIONS_MAX 10000
 
-MAY_YIELD static enum err end_part(struct stack *s, const char *name, const char *verb, int signo, struct errinfo *ei)
+static MAY_YIELD enum err end_part(struct stack *s, const char *name, const char *verb, int signo, struct errinfo *ei)
 {
     struct part *p = NULL;
     enum err err = stack_find_part(s, name, &p, ei);
@@ -70,7 +70,7 @@ enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei)
 /* ---- filling ---- */
 
 /* Whether there is time left. */
-MAY_YIELD static bool hold_on(struct stack *s, struct mono until)
+static MAY_YIELD bool hold_on(struct stack *s, struct mono until)
 {
     if (s->cancelled || !mono_before(mono_now(), until))
         return false;
@@ -79,7 +79,7 @@ MAY_YIELD static bool hold_on(struct stack *s, struct mono until)
     return true;
 }
 
-MAY_YIELD static enum err fill_disk(struct part *p, struct mono until, struct errinfo *ei)
+static MAY_YIELD enum err fill_disk(struct part *p, struct mono until, struct errinfo *ei)
 {
     enum err err = part_limit_files(p, FILE_MOST, ei);
     if (err)
@@ -91,7 +91,7 @@ MAY_YIELD static enum err fill_disk(struct part *p, struct mono until, struct er
 }
 
 /* Takes connections until there are no more, and those that others let go. */
-MAY_YIELD static enum err take_connections(struct part *p, struct mono until, struct errinfo *ei)
+static MAY_YIELD enum err take_connections(struct part *p, struct mono until, struct errinfo *ei)
 {
     struct stack *s = p->stack;
     struct arena *mem = arena_new(1024);

@@ -70,7 +70,7 @@ static enum err write_password(const struct part *p, const char *path, const str
 }
 
 /* Made beside its place and renamed: what lies in data/ is a whole cluster, however initdb ended. */
-MAY_YIELD static enum err make_cluster(struct part *p, struct arena *mem, const struct account *a, struct errinfo *ei)
+static MAY_YIELD enum err make_cluster(struct part *p, struct arena *mem, const struct account *a, struct errinfo *ei)
 {
     const char *data = arena_printf(mem, "%s/data", p->folder);
     const char *fresh = arena_printf(mem, "%s/data.new", p->folder);
@@ -105,7 +105,7 @@ MAY_YIELD static enum err make_cluster(struct part *p, struct arena *mem, const 
     return err;
 }
 
-static enum err prepare(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err prepare(struct part *p, struct errinfo *ei)
 {
     struct account a;
     const struct account *as = NULL;
@@ -154,7 +154,7 @@ static enum err command(struct part *p, struct arena *mem, struct part_command *
 }
 
 /* It is ours when it lives in our folder. */
-MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err answers(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(1024);
     struct pg_pool *pool = NULL;
@@ -170,7 +170,7 @@ MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
     return err;
 }
 
-MAY_YIELD static enum err setup(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err setup(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(1024);
     struct pg_pool *pool = NULL;

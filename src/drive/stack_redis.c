@@ -19,7 +19,7 @@ static enum err command(struct part *p, struct arena *mem, struct part_command *
 }
 
 /* It is ours when it says our process number. */
-MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err answers(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(1024);
     struct kv *kv = NULL;

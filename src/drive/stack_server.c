@@ -54,7 +54,7 @@ static enum err command(struct part *p, struct arena *mem, struct part_command *
     return arguments(p, mem, out->argv, ei);
 }
 
-MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err answers(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(1024);
     struct httpc_peer *peer = NULL;

@@ -87,7 +87,7 @@ static enum err write_files(struct arena *mem, const char *folder, struct errinf
 
 /* Installed beside its place and renamed there, so that a folder of that name is a whole installation, and two stacks
  * that install at once do not meet. */
-MAY_YIELD static enum err install(struct part *p, struct arena *mem, const char *folder, struct errinfo *ei)
+static MAY_YIELD enum err install(struct part *p, struct arena *mem, const char *folder, struct errinfo *ei)
 {
     const char *argv[] = {"npm",       "ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit",
                           "--no-fund", NULL, NULL};
@@ -121,7 +121,7 @@ bool stack_store_installed(char *where, size_t n)
     return there;
 }
 
-MAY_YIELD static enum err prepare(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err prepare(struct part *p, struct errinfo *ei)
 {
     struct arena *mem = arena_new(4096);
     const char *folder = package_folder(mem);
@@ -148,7 +148,7 @@ static enum err command(struct part *p, struct arena *mem, struct part_command *
     return ERR_OK;
 }
 
-MAY_YIELD static enum err with_bucket(struct part *p, MAY_YIELD enum err (*fn)(struct blob *b, struct errinfo *ei),
+static MAY_YIELD enum err with_bucket(struct part *p, MAY_YIELD enum err (*fn)(struct blob *b, struct errinfo *ei),
                                       struct errinfo *ei)
 {
     struct stack *s = p->stack;
@@ -164,12 +164,12 @@ MAY_YIELD static enum err with_bucket(struct part *p, MAY_YIELD enum err (*fn)(s
 }
 
 /* It is ours when it takes our secret. */
-MAY_YIELD static enum err answers(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err answers(struct part *p, struct errinfo *ei)
 {
     return with_bucket(p, blob_bucket_create, ei);
 }
 
-MAY_YIELD static enum err setup(struct part *p, struct errinfo *ei)
+static MAY_YIELD enum err setup(struct part *p, struct errinfo *ei)
 {
     return with_bucket(p, blob_probe, ei);
 }

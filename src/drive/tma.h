@@ -96,6 +96,6 @@ MAY_YIELD enum err tma_download(struct api *a, const char *id, uint64_t offset, 
                                 size_t version_n, struct api_result *r);
 
 enum err tma_stream_open(struct api_stream **out, struct api *a, const char *last_event_id,
-                         const struct api_stream_ops *ops, void *arg, struct errinfo *ei);
+                         const struct api_stream_ops *ops, void *arg, struct errinfo *ei) WARN_UNUSED;
 void tma_stream_close(struct api_stream **s);
 #endif

@@ -82,10 +82,11 @@ MAY_YIELD enum err webdav_download(struct api *a, const char *id, uint64_t offse
                                    size_t version_n, struct api_result *r);
 
 /* ---- webdav_session.c, webdav_cloud.c ---- */
-enum err webdav_open(struct api *a, const struct api_conf *conf, const struct http_url *url, struct errinfo *ei);
+enum err webdav_open(struct api *a, const struct api_conf *conf, const struct http_url *url,
+                     struct errinfo *ei) WARN_UNUSED;
 void webdav_close(struct api *a);
 void webdav_share(struct api *to, const struct api *from);
-MAY_YIELD enum err webdav_greet(struct api *a, struct errinfo *ei);
+MAY_YIELD enum err webdav_greet(struct api *a, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err webdav_claim(struct api *a, struct api_result *r);
 MAY_YIELD enum err webdav_unclaim(struct api *a, struct api_result *r);
 MAY_YIELD enum err webdav_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);

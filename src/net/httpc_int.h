@@ -83,7 +83,7 @@ bool httpc_sock_alive(const struct sock *s);
 /* Makes an easy handle with the options that all share. NULL when libcurl cannot. */
 CURL *httpc_easy_new(struct transfer *t);
 /* Message and code for a failed transfer, from what libcurl and the system said. */
-enum err httpc_explain(const struct transfer *t, CURLcode rc, const char *curl_text, struct errinfo *ei);
+enum err httpc_explain(const struct transfer *t, CURLcode rc, const char *curl_text, struct errinfo *ei) WARN_UNUSED;
 
 /* httpc_req.c */
 void httpc_request_finished(struct transfer *t, CURLcode rc);

@@ -64,7 +64,7 @@ void httpc_unwatch_upload(struct xfer *x);
 /* httpc_setup.c */
 bool httpc_has_body(const struct http_req *req);
 uint64_t httpc_body_size(const struct http_req *req); /* without parts */
-enum err httpc_request_valid(const struct http_req *req, struct errinfo *ei);
+enum err httpc_request_valid(const struct http_req *req, struct errinfo *ei) WARN_UNUSED;
 struct request_handle *httpc_handle_take(struct httpc *h); /* NULL: libcurl cannot */
 void httpc_handle_give(struct request_handle *hd);
 void httpc_handle_setup(struct request_handle *hd, struct xfer *x);

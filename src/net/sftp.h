@@ -46,23 +46,23 @@ const struct ssh *sftp_ssh(const struct sftp *s); /* for its counters */
 /* Each entry but "." and ".."; name lives until the callback returns. */
 MAY_YIELD enum err sftp_list(struct sftp *s, const char *path,
                              void (*entry)(void *arg, struct sv name, const struct sftp_attrs *a), void *arg,
-                             struct sftp_reply *r, struct errinfo *ei);
+                             struct sftp_reply *r, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err sftp_stat(struct sftp *s, const char *path, struct sftp_attrs *out, struct sftp_reply *r,
-                             struct errinfo *ei); /* links are not followed */
+                             struct errinfo *ei) WARN_UNUSED; /* links are not followed */
 /* The absolute path of what exists. */
 MAY_YIELD enum err sftp_real_path(struct sftp *s, const char *path, struct buf *out, struct sftp_reply *r,
-                                  struct errinfo *ei);
+                                  struct errinfo *ei) WARN_UNUSED;
 /* Changes of names. RENAME fails where `to` exists on servers that keep to the draft; POSIX_RENAME replaces it. `to` is
  * of the two renames alone. */
 enum sftp_change { SFTP_MKDIR, SFTP_RMDIR, SFTP_REMOVE, SFTP_RENAME, SFTP_POSIX_RENAME };
 MAY_YIELD enum err sftp_change(struct sftp *s, enum sftp_change what, const char *path, const char *to,
-                               struct sftp_reply *r, struct errinfo *ei);
+                               struct sftp_reply *r, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err sftp_space(struct sftp *s, const char *path, struct sftp_space *out, struct sftp_reply *r,
-                              struct errinfo *ei);
+                              struct errinfo *ei) WARN_UNUSED;
 /* length 0: to the end. A file that ends within the range ends the call well. */
 MAY_YIELD enum err sftp_get(struct sftp *s, const char *path, uint64_t offset, uint64_t length,
                             int (*sink)(void *arg, const char *p, size_t n), void *arg, struct sftp_reply *r,
-                            struct errinfo *ei);
+                            struct errinfo *ei) WARN_UNUSED;
 struct sftp_source {
     uint64_t size;
     void (*fill)(void *arg, uint64_t offset, char *dst, size_t n);
@@ -73,8 +73,8 @@ struct sftp_source {
 /* Makes the file, which must not exist (FAILURE or EXISTS then). What fails half-way is removed again where the server
  * still listens. */
 MAY_YIELD enum err sftp_put(struct sftp *s, const char *path, const struct sftp_source *from, struct sftp_reply *r,
-                            struct errinfo *ei);
+                            struct errinfo *ei) WARN_UNUSED;
 /* Within the server (SFTP_EXT_COPY_DATA); `to` must not exist. */
 MAY_YIELD enum err sftp_copy(struct sftp *s, const char *from, const char *to, struct sftp_reply *r,
-                             struct errinfo *ei);
+                             struct errinfo *ei) WARN_UNUSED;
 #endif

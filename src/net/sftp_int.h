@@ -30,10 +30,11 @@ void sftp_send(struct sftp *s, struct sftp_out *o, struct sv more);
 MAY_YIELD enum err sftp_await(struct sftp *s, struct sftp_call *c, struct errinfo *ei) WARN_UNUSED;
 void sftp_forget(struct sftp_call *c); /* frees the answer; fine in any state */
 /* Of an answered call: its status into r (OK when the answer is of the type wanted), PROTO when it is neither. */
-enum err sftp_judge(const struct sftp_call *c, enum sftp_type wanted, struct sftp_reply *r, struct errinfo *ei);
+enum err sftp_judge(const struct sftp_call *c, enum sftp_type wanted, struct sftp_reply *r,
+                    struct errinfo *ei) WARN_UNUSED;
 /* Sends, awaits and judges in one. */
 MAY_YIELD enum err sftp_ask(struct sftp *s, struct sftp_call *c, struct sftp_out *o, enum sftp_type wanted,
-                            struct sftp_reply *r, struct errinfo *ei);
+                            struct sftp_reply *r, struct errinfo *ei) WARN_UNUSED;
 
 /* An open file or folder. */
 struct sftp_handle {
@@ -41,9 +42,10 @@ struct sftp_handle {
     size_t n; /* 0: none */
 };
 MAY_YIELD enum err sftp_open_file(struct sftp *s, const char *path, unsigned flags, struct sftp_handle *out,
-                                  struct sftp_reply *r, struct errinfo *ei);
-MAY_YIELD enum err sftp_close_handle(struct sftp *s, struct sftp_handle *h, struct sftp_reply *r, struct errinfo *ei);
-enum err sftp_read_handle(const struct sftp_call *c, struct sftp_handle *out, struct errinfo *ei);
+                                  struct sftp_reply *r, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err sftp_close_handle(struct sftp *s, struct sftp_handle *h, struct sftp_reply *r,
+                                     struct errinfo *ei) WARN_UNUSED;
+enum err sftp_read_handle(const struct sftp_call *c, struct sftp_handle *out, struct errinfo *ei) WARN_UNUSED;
 struct sv sftp_handle_sv(const struct sftp_handle *h);
 void sftp_extended(struct sftp *s, struct sftp_call *c, struct sftp_out *o, const char *name);
 #endif

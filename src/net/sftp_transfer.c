@@ -240,7 +240,7 @@ enum err sftp_put(struct sftp *s, const char *path, const struct sftp_source *fr
         e = set_time(&t, from->mtime_s);
     e = transfer_done(&t, e);
     if (made && (e != ERR_OK || r->status != SFTP_OK) && sftp_alive(s))
-        sftp_change(s, SFTP_REMOVE, path, NULL, &ignored, NULL);
+        (void)!sftp_change(s, SFTP_REMOVE, path, NULL, &ignored, NULL); /* r says already why there is no file */
     return e;
 }
 
@@ -273,7 +273,7 @@ enum err sftp_copy(struct sftp *s, const char *from, const char *to, struct sftp
     if (made)
         e = copy_data(s, &in, &out, r, ei);
     if (in.n && sftp_alive(s))
-        sftp_close_handle(s, &in, &closed, NULL);
+        (void)!sftp_close_handle(s, &in, &closed, NULL); /* it was only read */
     if (out.n && sftp_alive(s)) {
         enum err close_err = sftp_close_handle(s, &out, &closed, NULL);
         if (e == ERR_OK && r->status == SFTP_OK) {
@@ -282,6 +282,6 @@ enum err sftp_copy(struct sftp *s, const char *from, const char *to, struct sftp
         }
     }
     if (made && (e != ERR_OK || r->status != SFTP_OK) && sftp_alive(s))
-        sftp_change(s, SFTP_REMOVE, to, NULL, &closed, NULL);
+        (void)!sftp_change(s, SFTP_REMOVE, to, NULL, &closed, NULL); /* as above */
     return e;
 }

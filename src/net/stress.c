@@ -140,7 +140,7 @@ static bool ran_out(const struct stress *s)
     return s->cut || (s->end.us && !mono_before(mono_now(), s->end));
 }
 
-static enum stress_failure wait_ready(struct conn *c, struct mono deadline)
+static MAY_YIELD enum stress_failure wait_ready(struct conn *c, struct mono deadline)
 {
     struct stress *s = c->s;
     if (!s->cut && done_wait_until(s->loop, &c->ready, soonest(s, deadline)) && !s->cut)
@@ -148,7 +148,7 @@ static enum stress_failure wait_ready(struct conn *c, struct mono deadline)
     return ran_out(s) ? fail(c, STRESS_UNFINISHED, unfinished) : fail(c, STRESS_TIMEOUT, "no answer in time");
 }
 
-static enum stress_failure start_tls(struct conn *c, struct mono deadline)
+static MAY_YIELD enum stress_failure start_tls(struct conn *c, struct mono deadline)
 {
     struct errinfo ei = {0};
     c->tls = tls_new(c->s->tls, c->io.fd, c->s->host);
@@ -166,7 +166,7 @@ static enum stress_failure start_tls(struct conn *c, struct mono deadline)
     }
 }
 
-static enum stress_failure dial(struct conn *c, struct mono deadline)
+static MAY_YIELD enum stress_failure dial(struct conn *c, struct mono deadline)
 {
     struct stress *s = c->s;
     struct errinfo ei = {0};
@@ -239,7 +239,7 @@ static enum stress_failure take_answer(struct conn *c)
 }
 
 /* An answer may come while the request is still being written, and after that broke: a refusal's reason counts. */
-static enum stress_failure send_request(struct conn *c, struct mono deadline)
+static MAY_YIELD enum stress_failure send_request(struct conn *c, struct mono deadline)
 {
     struct sv head = c->s->conf.head, body = c->s->conf.body;
     while (head.n + body.n > 0 && !c->complete) {
@@ -268,7 +268,7 @@ static enum stress_failure send_request(struct conn *c, struct mono deadline)
     return STRESS_ANSWERED;
 }
 
-static enum stress_failure exchange(struct conn *c, struct mono deadline)
+static MAY_YIELD enum stress_failure exchange(struct conn *c, struct mono deadline)
 {
     http_parser_init(&c->parser, HTTP_RESPONSE);
     c->parser.data = c;
@@ -285,7 +285,7 @@ static enum stress_failure exchange(struct conn *c, struct mono deadline)
 }
 
 /* The side that closes first keeps the port for a minute: let the server, who said that it would. */
-static void linger(struct conn *c)
+static MAY_YIELD void linger(struct conn *c)
 {
     struct mono until = mono_add(mono_now(), LINGER_US);
     ssize_t n;
@@ -318,7 +318,7 @@ static bool lost_when_idle(const struct conn *c, enum stress_failure f)
            !c->x.retried;
 }
 
-static void ask(struct conn *c, struct mono due)
+static MAY_YIELD void ask(struct conn *c, struct mono due)
 {
     const struct stress_conf *conf = &c->s->conf;
     c->began = conf->rate > 0 ? mono_now() : due;
@@ -352,7 +352,7 @@ static void ask(struct conn *c, struct mono due)
 /* ---- all of them ---- */
 
 /* The next request's turn: false when there is none. With a rate it may be a while until then. */
-static bool take_turn(struct conn *c, struct mono *due)
+static MAY_YIELD bool take_turn(struct conn *c, struct mono *due)
 {
     struct stress *s = c->s;
     if (s->stopping || (s->conf.requests && s->started >= s->conf.requests))

@@ -97,7 +97,7 @@ static void wake(struct wpipe *p, struct end *e)
 }
 
 /* Gives the lock up while it waits. */
-static void wait_here(struct wpipe *p, struct end *e, bool blocking)
+static MAY_YIELD void wait_here(struct wpipe *p, struct end *e, bool blocking)
 {
     if (blocking) {
         pthread_cond_wait(&e->cond, &p->lock);
@@ -136,7 +136,7 @@ static size_t get(struct wpipe *p, char *data, size_t n)
     return n;
 }
 
-static enum err write_side(struct wpipe *p, const char *data, size_t n, bool blocking)
+static MAY_YIELD enum err write_side(struct wpipe *p, const char *data, size_t n, bool blocking)
 {
     pthread_mutex_lock(&p->lock);
     while (!p->read_closed && !p->write_closed && n > 0) {
@@ -153,7 +153,7 @@ static enum err write_side(struct wpipe *p, const char *data, size_t n, bool blo
     return err;
 }
 
-static enum err read_side(struct wpipe *p, char *data, size_t n, size_t *got, bool blocking)
+static MAY_YIELD enum err read_side(struct wpipe *p, char *data, size_t n, size_t *got, bool blocking)
 {
     pthread_mutex_lock(&p->lock);
     while (p->len == 0 && !p->write_closed && !p->read_closed)

@@ -63,5 +63,5 @@ void content_put_failed(struct server *s, const char *key);
 enum err content_blob(struct server *s, struct blob **out, struct errinfo *ei) WARN_UNUSED;
 /* A failure of the store as one: whatever kept us from it is ERR_STORE, but ERR_NOTFOUND stays, and ERR_CANCELLED (the
  * other side of the transfer was too slow for it) becomes ERR_TIMEOUT. */
-enum err content_store_err(enum err e, struct errinfo *ei);
+enum err content_store_err(enum err e, struct errinfo *ei) WARN_UNUSED;
 #endif

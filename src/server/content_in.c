@@ -131,7 +131,7 @@ static void spill_job(void *arg)
     }
 }
 
-static enum err spill(struct content_body *b, struct errinfo *ei)
+static MAY_YIELD enum err spill(struct content_body *b, struct errinfo *ei)
 {
     work_run(b->server->work, spill_job, b);
     b->n = 0;
@@ -153,7 +153,7 @@ static void unspill_job(void *arg)
 
 /* Straight into the store as far as the announced size reaches. What is beyond stays in data: at most the two bytes
  * that a client without a last CRLF makes, so data never fills up again. */
-static enum err send_straight(struct content_body *b)
+static MAY_YIELD enum err send_straight(struct content_body *b)
 {
     uint64_t room = b->put->size - b->put->written;
     size_t n = b->n < room ? b->n : (size_t)room;
@@ -164,7 +164,7 @@ static enum err send_straight(struct content_body *b)
 }
 
 /* data is full and more is to come: chooses the way once, then follows it. */
-static enum err make_room(struct content_body *b, int64_t expected, struct errinfo *ei)
+static MAY_YIELD enum err make_room(struct content_body *b, int64_t expected, struct errinfo *ei)
 {
     bool slow = mono_diff(mono_now(), b->started) > SLOW_US;
     if (b->fd >= 0 || expected < 0 || slow)
@@ -175,7 +175,7 @@ static enum err make_room(struct content_body *b, int64_t expected, struct errin
 }
 
 /* Room for one more sealed segment behind data + n. */
-static enum err ensure_room(struct content_body *b, int64_t expected, struct errinfo *ei)
+static MAY_YIELD enum err ensure_room(struct content_body *b, int64_t expected, struct errinfo *ei)
 {
     enum err e = ERR_OK;
     if (b->put)
@@ -191,7 +191,7 @@ static enum err ensure_room(struct content_body *b, int64_t expected, struct err
     return ERR_OK;
 }
 
-static enum err take_in(struct content_body *b, struct segments *g, int64_t expected, struct errinfo *ei)
+static MAY_YIELD enum err take_in(struct content_body *b, struct segments *g, int64_t expected, struct errinfo *ei)
 {
     bool last = false;
     for (uint64_t i = 0; !last; i++) {
@@ -210,7 +210,7 @@ static enum err take_in(struct content_body *b, struct segments *g, int64_t expe
 }
 
 /* Takes what the body may need from the budget; when the budget itself is smaller, all of it. */
-static void take_memory(struct content_body *b, int64_t expected)
+static MAY_YIELD void take_memory(struct content_body *b, int64_t expected)
 {
     struct content *c = b->server->content;
     bool small = expected >= 0 && expected <= CONTENT_MEMORY_MAX;
@@ -263,7 +263,7 @@ enum err content_receive(struct server *s, const char *account_id, const struct 
 
 /* ---- putting ---- */
 
-static enum err put_from_memory(struct content_body *b, struct content_object *o, struct errinfo *ei)
+static MAY_YIELD enum err put_from_memory(struct content_body *b, struct content_object *o, struct errinfo *ei)
 {
     struct blob *blob = NULL;
     enum err e = content_blob(b->server, &blob, ei);
@@ -277,7 +277,7 @@ static enum err put_from_memory(struct content_body *b, struct content_object *o
     return e;
 }
 
-static enum err put_from_file(struct content_body *b, struct content_object *o, struct errinfo *ei)
+static MAY_YIELD enum err put_from_file(struct content_body *b, struct content_object *o, struct errinfo *ei)
 {
     struct content_putting p;
     enum err e = lseek(b->fd, 0, SEEK_SET) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot rewind a temporary file");
@@ -299,8 +299,8 @@ static enum err put_from_file(struct content_body *b, struct content_object *o, 
 
 /* The announced size was wrong: the first object holds `good` bytes of ours. They are read back and written once more,
  * under their right size, with what did not fit behind them. */
-static enum err put_again(struct content_body *b, const char *from, uint64_t good, struct content_object *o,
-                          struct errinfo *ei)
+static MAY_YIELD enum err put_again(struct content_body *b, const char *from, uint64_t good, struct content_object *o,
+                                    struct errinfo *ei)
 {
     struct content_putting p;
     struct content_getting g;
@@ -324,7 +324,7 @@ static enum err put_again(struct content_body *b, const char *from, uint64_t goo
     return e;
 }
 
-static enum err put_straight(struct content_body *b, struct content_object *o, struct errinfo *ei)
+static MAY_YIELD enum err put_straight(struct content_body *b, struct content_object *o, struct errinfo *ei)
 {
     struct content_putting *p = b->put;
     enum err e = send_straight(b);

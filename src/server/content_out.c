@@ -24,7 +24,7 @@ struct content_reader {
     struct content_getting getting;
 };
 
-static enum err take_raw(struct content_reader *r, void *dst, size_t n)
+static MAY_YIELD enum err take_raw(struct content_reader *r, void *dst, size_t n)
 {
     if (r->piped)
         return content_getting_read(&r->getting, dst, n);
@@ -36,7 +36,7 @@ static enum err take_raw(struct content_reader *r, void *dst, size_t n)
 }
 
 /* Opens the next segment of the range into r->segment. */
-static enum err open_segment(struct content_reader *r, struct sv *piece, struct errinfo *ei)
+static MAY_YIELD enum err open_segment(struct content_reader *r, struct sv *piece, struct errinfo *ei)
 {
     size_t n = r->raw_left < SEAL_SEALED_LEN ? (size_t)r->raw_left : SEAL_SEALED_LEN;
     uint64_t index = r->range.first + r->done;
@@ -57,14 +57,14 @@ static enum err open_segment(struct content_reader *r, struct sv *piece, struct 
 }
 
 /* The pipe ended before its time: says what the store said, not just that it ended. */
-static enum err why_ended(struct content_reader *r, struct errinfo *ei)
+static MAY_YIELD enum err why_ended(struct content_reader *r, struct errinfo *ei)
 {
     r->piped = false;
     enum err e = content_getting_end(&r->getting, ei);
     return e == ERR_OK ? err_set(ei, ERR_WRONG, "object %s is shorter than its file", r->key) : e;
 }
 
-static enum err fetch_small(struct content_reader *r, uint64_t offset, uint64_t length, struct errinfo *ei)
+static MAY_YIELD enum err fetch_small(struct content_reader *r, uint64_t offset, uint64_t length, struct errinfo *ei)
 {
     struct blob *blob = NULL;
     enum err e = content_blob(r->server, &blob, ei);
@@ -74,7 +74,7 @@ static enum err fetch_small(struct content_reader *r, uint64_t offset, uint64_t 
 }
 
 /* The header comes along when the range starts at the front; else it is a call of its own. */
-static enum err fetch(struct content_reader *r, unsigned char header[SEAL_HEADER_LEN], struct errinfo *ei)
+static MAY_YIELD enum err fetch(struct content_reader *r, unsigned char header[SEAL_HEADER_LEN], struct errinfo *ei)
 {
     bool front = r->range.first == 0;
     uint64_t offset = r->range.sealed_offset, length = r->range.sealed_length;

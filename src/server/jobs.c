@@ -263,7 +263,7 @@ static enum err jobs_start(struct server *s, struct errinfo *ei)
     return ERR_OK;
 }
 
-static void jobs_stop(struct server *s)
+static MAY_YIELD void jobs_stop(struct server *s)
 {
     s->jobs->stopping = true;
     done_set(&s->jobs->wake);

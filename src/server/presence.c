@@ -124,7 +124,7 @@ static void beat_in_coroutine(void *arg)
             LOGW("server", "cannot say that we live: %s", err_message(&ei));
 }
 
-static enum err presence_start(struct server *s, struct errinfo *ei)
+static MAY_YIELD enum err presence_start(struct server *s, struct errinfo *ei)
 {
     struct presence *p = s->presence = mem_zalloc(sizeof(*p));
     digest_random_id(p->id, sizeof(p->id) - 1);
@@ -137,7 +137,7 @@ static enum err presence_start(struct server *s, struct errinfo *ei)
     return e;
 }
 
-static void presence_stop(struct server *s)
+static MAY_YIELD void presence_stop(struct server *s)
 {
     const char *id = s->presence->id;
     struct errinfo ei;

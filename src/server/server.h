@@ -87,12 +87,12 @@ struct server_part {
 struct buf;
 void events_publish(struct server *s, const char *account_id, int64_t seq, const char *type, const struct buf *data);
 
-enum err server_new(struct server **out, struct loop *l, const struct server_conf *conf,
-                    struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err server_new(struct server **out, struct loop *l, const struct server_conf *conf,
+                              struct errinfo *ei) WARN_UNUSED;
 /* Connects, starts the parts, listens. */
 MAY_YIELD enum err server_start(struct server *s, struct errinfo *ei) WARN_UNUSED;
 int server_port(const struct server *s);
 /* Finishes what is being answered (at most grace_us), closes streams and idle connections, stops the parts. */
 MAY_YIELD void server_stop(struct server *s, int64_t grace_us);
-void server_free(struct server **s);
+MAY_YIELD void server_free(struct server **s);
 #endif

@@ -177,7 +177,7 @@ static enum err reconnect(struct server *s, const char *config, int64_t version,
 }
 
 /* Whether the bucket holds what is stored already, judged by a few of the objects. */
-static enum err holds_our_files(struct server *s, struct blob *blob, bool *yes, struct errinfo *ei)
+static MAY_YIELD enum err holds_our_files(struct server *s, struct blob *blob, bool *yes, struct errinfo *ei)
 {
     struct pg_result *r = NULL;
     enum err e = pg_run(s->pg, "SELECT path FROM files WHERE path IS NOT NULL LIMIT 5", 0, NULL, &r, ei);
@@ -195,8 +195,8 @@ static enum err holds_our_files(struct server *s, struct blob *blob, bool *yes, 
 }
 
 /* The row decides who was first: of two changes made from one version, one is stale. */
-static enum err save_row(struct server *s, const struct storage_settings *want, int64_t version, int64_t *saved,
-                         struct errinfo *ei)
+static MAY_YIELD enum err save_row(struct server *s, const struct storage_settings *want, int64_t version,
+                                   int64_t *saved, struct errinfo *ei)
 {
     struct buf json = BUF_INIT(64 << 10);
     struct pg_result *r = NULL;
@@ -284,14 +284,14 @@ void storage_look(struct server *s)
 
 /* ---- the part ---- */
 
-static enum err storage_start(struct server *s, struct errinfo *ei)
+static MAY_YIELD enum err storage_start(struct server *s, struct errinfo *ei)
 {
     s->storage = mem_zalloc(sizeof(*s->storage));
     s->storage->work = work_new(s->loop, s->store_threads);
     return storage_refresh(s, ei);
 }
 
-static void storage_stop(struct server *s)
+static MAY_YIELD void storage_stop(struct server *s)
 {
     struct storage *st = s->storage;
     if (!st)

@@ -94,7 +94,7 @@ static MAY_YIELD void judge_batch(struct sweep *w)
     w->n_batch = 0;
 }
 
-static bool on_object(void *arg, const char *key, const struct blob_info *info)
+static MAY_YIELD bool on_object(void *arg, const char *key, const struct blob_info *info)
 {
     struct sweep *w = arg;
     if (w->server->sweeper->stopping || w->n >= SUSPECTS_MAX)
@@ -291,7 +291,7 @@ static enum err sweeper_start(struct server *s, struct errinfo *ei)
     return ERR_OK;
 }
 
-static void sweeper_stop(struct server *s)
+static MAY_YIELD void sweeper_stop(struct server *s)
 {
     s->sweeper->stopping = true;
     done_set(&s->sweeper->wake);

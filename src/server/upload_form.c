@@ -79,7 +79,7 @@ bool form_next_file(struct upload_form *f, struct multipart_part *part, bool *en
     }
 }
 
-static enum err read_part(void *arg, char *dst, size_t cap, size_t *got, struct errinfo *ei)
+static MAY_YIELD enum err read_part(void *arg, char *dst, size_t cap, size_t *got, struct errinfo *ei)
 {
     return multipart_read(arg, dst, cap, got, ei);
 }

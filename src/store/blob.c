@@ -323,7 +323,7 @@ bool blob_key_valid(const char *key)
     return n > 0 && n <= S3_MAX_KEY_SIZE && strspn(key, allowed) == n;
 }
 
-MAY_YIELD static enum err perform(struct job *j, struct errinfo *ei)
+static MAY_YIELD enum err perform(struct job *j, struct errinfo *ei)
 {
     if (!blob_key_valid(j->key)) {
         j->err = err_set(&j->ei, ERR_USAGE, "object keys are of A-Z a-z 0-9 / _ . - only");

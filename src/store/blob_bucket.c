@@ -27,7 +27,7 @@ struct call {
     bool no_retry; /* of a 5xx: the caller has another way */
 };
 
-MAY_YIELD static enum err send_once(struct blob *b, const struct call *c, struct http_resp *resp, struct errinfo *ei)
+static MAY_YIELD enum err send_once(struct blob *b, const struct call *c, struct http_resp *resp, struct errinfo *ei)
 {
     char path[1400], target[4000], md5_line[64] = "", copy_line[1400] = "";
     const char *headers[6];
@@ -96,7 +96,7 @@ static enum err status_failure(const struct blob *b, const struct http_resp *r, 
 
 /* ERR_OK when an answer came, whatever its status. A store that is busy or was restarted gets two more chances; one
  * that stays silent does not: the caller has waited long enough. The caller frees resp in any case. */
-MAY_YIELD static enum err call(struct blob *b, const struct call *c, struct http_resp *resp, struct errinfo *ei)
+static MAY_YIELD enum err call(struct blob *b, const struct call *c, struct http_resp *resp, struct errinfo *ei)
 {
     struct errinfo cause = {0};
     for (int attempt = 1;; attempt++) {
@@ -111,7 +111,7 @@ MAY_YIELD static enum err call(struct blob *b, const struct call *c, struct http
     }
 }
 
-MAY_YIELD static enum err call_ok(struct blob *b, const struct call *c, struct errinfo *ei)
+static MAY_YIELD enum err call_ok(struct blob *b, const struct call *c, struct errinfo *ei)
 {
     struct http_resp resp;
     enum err err = call(b, c, &resp, ei);
@@ -121,7 +121,7 @@ MAY_YIELD static enum err call_ok(struct blob *b, const struct call *c, struct e
     return err;
 }
 
-MAY_YIELD static enum err bucket_head(struct blob *b, struct errinfo *ei)
+static MAY_YIELD enum err bucket_head(struct blob *b, struct errinfo *ei)
 {
     enum err err = call_ok(b, &(struct call){.method = "HEAD", .query = ""}, ei);
     return err == ERR_NOTFOUND ? err_set(ei, ERR_STORE, "bucket %s does not exist at %s", b->bucket, b->host) : err;
@@ -186,7 +186,7 @@ static enum err list_query(struct buf *q, const char *prefix, const char *token,
     return err ? err : str_url_encode(q, sv_of(prefix), "");
 }
 
-MAY_YIELD static enum err list_page(struct blob *b, const char *prefix, const char *token, int max_keys,
+static MAY_YIELD enum err list_page(struct blob *b, const char *prefix, const char *token, int max_keys,
                                     struct s3xml_page *page, struct errinfo *ei)
 {
     struct buf q = BUF_INIT(2000);
@@ -271,7 +271,7 @@ struct singles {
     struct errinfo ei;
 };
 
-MAY_YIELD static void delete_singles_worker(void *arg)
+static MAY_YIELD void delete_singles_worker(void *arg)
 {
     struct singles *s = arg;
     while (s->next < s->n) {
@@ -284,7 +284,7 @@ MAY_YIELD static void delete_singles_worker(void *arg)
     }
 }
 
-MAY_YIELD static enum err delete_singles(struct blob *b, const char *const *keys, size_t n, size_t *failed,
+static MAY_YIELD enum err delete_singles(struct blob *b, const char *const *keys, size_t n, size_t *failed,
                                          struct errinfo *ei)
 {
     struct singles s = {.b = b, .keys = keys, .n = n};
@@ -317,7 +317,7 @@ static enum err batch_verdict(const struct blob *b, const struct http_resp *r, s
                    COUNTED(refused, "object"), first.code, first.message[0] ? ": " : "", first.message);
 }
 
-MAY_YIELD static enum err delete_batch(struct blob *b, const char *const *keys, size_t n, size_t *failed,
+static MAY_YIELD enum err delete_batch(struct blob *b, const char *const *keys, size_t n, size_t *failed,
                                        struct errinfo *ei)
 {
     struct buf body = BUF_INIT(16 * 1024 * 1024);
@@ -391,13 +391,13 @@ struct probe {
     char content[33];
 };
 
-MAY_YIELD static enum err probe_head(struct blob *b, struct probe *p, struct errinfo *ei)
+static MAY_YIELD enum err probe_head(struct blob *b, struct probe *p, struct errinfo *ei)
 {
     (void)p;
     return bucket_head(b, ei);
 }
 
-MAY_YIELD static enum err probe_list(struct blob *b, struct probe *p, struct errinfo *ei)
+static MAY_YIELD enum err probe_list(struct blob *b, struct probe *p, struct errinfo *ei)
 {
     struct s3xml_page page = {0};
     (void)p;
@@ -406,12 +406,12 @@ MAY_YIELD static enum err probe_list(struct blob *b, struct probe *p, struct err
     return err;
 }
 
-MAY_YIELD static enum err probe_write(struct blob *b, struct probe *p, struct errinfo *ei)
+static MAY_YIELD enum err probe_write(struct blob *b, struct probe *p, struct errinfo *ei)
 {
     return blob_put(b, p->key, p->content, strlen(p->content), ei);
 }
 
-MAY_YIELD static enum err probe_read(struct blob *b, struct probe *p, struct errinfo *ei)
+static MAY_YIELD enum err probe_read(struct blob *b, struct probe *p, struct errinfo *ei)
 {
     struct buf got = BUF_INIT(4096);
     enum err err = blob_get(b, p->key, 0, 0, &got, ei);
@@ -421,7 +421,7 @@ MAY_YIELD static enum err probe_read(struct blob *b, struct probe *p, struct err
     return err;
 }
 
-MAY_YIELD static enum err probe_delete(struct blob *b, struct probe *p, struct errinfo *ei)
+static MAY_YIELD enum err probe_delete(struct blob *b, struct probe *p, struct errinfo *ei)
 {
     return blob_delete(b, p->key, ei);
 }

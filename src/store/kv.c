@@ -461,7 +461,7 @@ static bool enqueue(struct kv *k, size_t argc, const struct sv *argv, redisCallb
 }
 
 /* What lies unread when the time is over came in time: then it was we who stood still. */
-MAY_YIELD static bool answered_in_time(struct kv *k, struct call *call)
+static MAY_YIELD bool answered_in_time(struct kv *k, struct call *call)
 {
     struct pollfd look = {.fd = k->command.io.fd, .events = POLLIN};
     if (done_wait_until(k->loop, &call->done, mono_add(mono_now(), COMMAND_TIMEOUT_US)))

@@ -69,7 +69,7 @@ static enum err given_up(struct pg *c, bool silent, struct errinfo *ei)
 }
 
 /* A statement that is slow while others are answered gets more time than a server that is silent. */
-MAY_YIELD static enum err wait_io(struct pg *c, uint32_t events, struct errinfo *ei)
+static MAY_YIELD enum err wait_io(struct pg *c, uint32_t events, struct errinfo *ei)
 {
     struct pollfd look = {.fd = c->io.fd, .events = (short)events}; /* EPOLLIN and EPOLLOUT are POLLIN and POLLOUT */
     bool silent = false;
@@ -130,7 +130,7 @@ static enum err connect_start(struct pg *c, struct errinfo *ei)
 }
 
 /* libpq may change sockets between two polls (several addresses), so each wait registers anew. */
-MAY_YIELD static enum err connect_wait(struct pg *c, struct errinfo *ei)
+static MAY_YIELD enum err connect_wait(struct pg *c, struct errinfo *ei)
 {
     int64_t limit_us = c->limit_us > 0 && c->limit_us < CONNECT_TIMEOUT_US ? c->limit_us : CONNECT_TIMEOUT_US;
     struct mono deadline = mono_add(mono_now(), limit_us);
@@ -216,7 +216,7 @@ enum err pg_url_check(const char *url, struct errinfo *ei)
 
 /* ---- sending and receiving ---- */
 
-MAY_YIELD static enum err flush(struct pg *c, struct errinfo *ei)
+static MAY_YIELD enum err flush(struct pg *c, struct errinfo *ei)
 {
     for (;;) {
         int r = PQflush(c->conn);
@@ -235,7 +235,7 @@ MAY_YIELD static enum err flush(struct pg *c, struct errinfo *ei)
 }
 
 /* The next result, NULL at the end of the statement. */
-MAY_YIELD static enum err next_result(struct pg *c, PGresult **out, struct errinfo *ei)
+static MAY_YIELD enum err next_result(struct pg *c, PGresult **out, struct errinfo *ei)
 {
     while (PQisBusy(c->conn)) {
         enum err err = wait_io(c, EPOLLIN, ei);
@@ -275,7 +275,7 @@ static enum err result_error(struct pg *c, const PGresult *res, struct errinfo *
 }
 
 /* Reads to the end of the statement; keeps the last good result in *out (may be NULL) and the first error. */
-MAY_YIELD static enum err finish(struct pg *c, PGresult **out, struct errinfo *ei)
+static MAY_YIELD enum err finish(struct pg *c, PGresult **out, struct errinfo *ei)
 {
     enum err err = ERR_OK;
     PGresult *kept = NULL;
@@ -328,7 +328,7 @@ static void stmt_grow(struct pg *c)
     c->cap_stmts = cap;
 }
 
-MAY_YIELD static enum err prepared(struct pg *c, const char *sql, int n, unsigned *id, struct errinfo *ei)
+static MAY_YIELD enum err prepared(struct pg *c, const char *sql, int n, unsigned *id, struct errinfo *ei)
 {
     if (c->n_stmts * 2 >= c->cap_stmts)
         stmt_grow(c);
@@ -352,7 +352,7 @@ MAY_YIELD static enum err prepared(struct pg *c, const char *sql, int n, unsigne
     return ERR_OK;
 }
 
-MAY_YIELD static enum err send_prepared(struct pg *c, const char *sql, int n, const char *const *params, bool by_row,
+static MAY_YIELD enum err send_prepared(struct pg *c, const char *sql, int n, const char *const *params, bool by_row,
                                         struct errinfo *ei)
 {
     unsigned id = 0;
@@ -418,7 +418,7 @@ static void *cancel_thread(void *arg)
 }
 
 /* Returns when the request has been delivered, so that it cannot hit the connection's next statement. */
-MAY_YIELD static void cancel(struct pg *c)
+static MAY_YIELD void cancel(struct pg *c)
 {
     struct cancel k = {.loop = c->pool->loop, .handle = PQgetCancel(c->conn)};
     pthread_t thread;

@@ -64,7 +64,7 @@ static struct pg *idle_pop(struct pg_pool *p)
 }
 
 /* One attempt, and what it means for those that come next. */
-MAY_YIELD static enum err open_noting(struct pg_pool *p, struct pg **out)
+static MAY_YIELD enum err open_noting(struct pg_pool *p, struct pg **out)
 {
     enum err err = pg_conn_open(p, out, &p->last_error);
     if (!err) {
@@ -81,7 +81,7 @@ MAY_YIELD static enum err open_noting(struct pg_pool *p, struct pg **out)
 
 /* While the server refuses, one taker at a time tries, after the pause; those that queued behind it share its failure.
  */
-MAY_YIELD static enum err open_patiently(struct pg_pool *p, struct pg **out, struct errinfo *ei)
+static MAY_YIELD enum err open_patiently(struct pg_pool *p, struct pg **out, struct errinfo *ei)
 {
     enum err err = ERR_OK;
     if (p->backoff_us == 0) {
@@ -104,7 +104,7 @@ MAY_YIELD static enum err open_patiently(struct pg_pool *p, struct pg **out, str
 }
 
 /* While the server refuses and others hold connections, it is not asked again before its time: theirs will do. */
-MAY_YIELD static enum err obtain(struct pg_pool *p, bool limited, struct pg **out, struct errinfo *ei)
+static MAY_YIELD enum err obtain(struct pg_pool *p, bool limited, struct pg **out, struct errinfo *ei)
 {
     *out = idle_pop(p);
     if (*out)
@@ -144,7 +144,7 @@ static bool may_ask(struct pg_pool *p, bool *alone)
     return *alone;
 }
 
-MAY_YIELD static enum err take(struct pg_pool *p, int64_t limit_us, struct pg **out, struct errinfo *ei)
+static MAY_YIELD enum err take(struct pg_pool *p, int64_t limit_us, struct pg **out, struct errinfo *ei)
 {
     struct mono until = limit_us > 0 ? mono_add(mono_now(), limit_us) : MONO_NEVER;
     for (;;) {
@@ -240,7 +240,7 @@ unsigned pg_pool_waiting(const struct pg_pool *p)
     return (unsigned)sem_waiting(&p->slots);
 }
 
-MAY_YIELD static enum err run(struct pg_pool *p, int64_t limit_us, const char *sql, int n, const char *const *params,
+static MAY_YIELD enum err run(struct pg_pool *p, int64_t limit_us, const char *sql, int n, const char *const *params,
                               struct pg_result **out, struct errinfo *ei)
 {
     for (int attempt = 1;; attempt++) {
