@@ -52,6 +52,41 @@ my %banned = (
 # libs3 calls gmtime() itself; the file that serves it with a safe one defines the wrapper.
 my %exempt = ('src/store/blob.c' => { gmtime => 1 });
 
+# Functions that a header declares: at most 15. What offers more is listed with what it has and may only shrink: the word
+# lists of base, the calls of a client and what a dialect's files share (one function a row of api_dialect.h).
+my $functions_max = 15;
+my %functions = (
+    'checks/check.h' => 18,
+    'seed/seed.h' => 19,
+    'sim/actions.h' => 25,
+    'sim/app.h' => 20,
+    'sim/ramp.h' => 18,
+    'sim/views.h' => 23,
+    'src/base/json.h' => 30,
+    'src/base/str.h' => 25,
+    'src/drive/api_files.h' => 22,
+    'src/drive/api_session.h' => 28,
+    'src/drive/sftp.h' => 23,
+    'src/drive/stack_impl.h' => 36,
+    'src/drive/tma.h' => 40,
+    'src/drive/webdav.h' => 35,
+    'src/net/httpc_int.h' => 16,
+    'src/net/loop.h' => 16,
+    'src/server/conn.h' => 24,
+    'src/server/content.h' => 16,
+    'src/server/http.h' => 19,
+    'src/server/meta.h' => 16,
+    'src/store/pg.h' => 20,
+);
+my $function_lines_max = 60;
+
+# Names of functions that may suspend: the marked ones of all headers, and in a .c file its own. A function that calls one
+# of them is one, unless it is where a coroutine or a thread begins (its only argument is void *), or the blocking end of
+# a pipe, which threads use.
+my %yields;
+my $begins = qr{^\(void \*\w+\)$};
+my %never_yields = map { $_ => 1 } qw(main wpipe_write_blocking wpipe_read_blocking);
+
 my $wrong = 0;
 sub report { my ($file, $line, $what) = @_; print "$file:$line: $what\n"; $wrong++; return }
 
@@ -113,16 +148,74 @@ sub check_guard {
     return;
 }
 
+# Its declarations: name and whole text of each. Without preprocessor lines and bodies.
+sub declared {
+    my ($code) = @_;
+    $code =~ s/^[ \t]*#(?:[^\n]*\\\n)*[^\n]*//mg;
+    1 while $code =~ s/\{[^{}]*\}/;/g;
+    return map { /^\s*(?!typedef)[^(=]*?\b(\w+)\(\s*[^*\s]/ ? [$1, $_] : () } split /;/, $code;
+}
+
+sub check_header {
+    my ($file, $code) = @_;
+    my @declared = declared($code);
+    my $most = $functions{$file} // $functions_max;
+    report($file, 1, "declares @{[scalar @declared]} functions: at most $most") if @declared > $most;
+    for (@declared) {
+        my ($name, $text) = @$_;
+        report($file, 1, "$name tells why it failed, but its result may be ignored: WARN_UNUSED")
+            if $text =~ /^\s*(?:MAY_YIELD\s+)?enum err\s/ && $text =~ /struct errinfo \*\w+\)/ && $text !~ /WARN_UNUSED/ && $name !~ /^err_/;
+    }
+    return;
+}
+
+# Functions of a .c file: name, signature, arguments, body, first line.
+sub functions {
+    my ($code) = @_;
+    my @found;
+    while ($code =~ /^(\w[^;{}=]*?\b(\w+)(\([^;{}]*\)))\n\{\n(.*?)^\}/msg) {
+        push @found, { name => $2, sig => $1, args => $3, body => $4, line => 1 + (substr($code, 0, $-[0]) =~ tr/\n//) };
+    }
+    return @found;
+}
+
+sub marked { my ($code, $prefix) = @_; return $code =~ /^${prefix}MAY_YIELD [^;{(]*?\b(\w+)\(/mg }
+
+sub check_functions {
+    my ($file, $code) = @_;
+    my %static = map { $_ => 1 } $code =~ /^static [^;{}=()]*?\b(\w+)\(/mg;
+    my %marked = map { $_ => 1 } marked($code, 'static ');
+    for my $f (functions($code)) {
+        my $lines = 3 + ($f->{body} =~ tr/\n//) + ($f->{sig} =~ tr/\n//);
+        report($file, $f->{line}, "$f->{name} has $lines lines: at most $function_lines_max") if $lines > $function_lines_max;
+        my $static = $f->{sig} =~ /^static /;
+        next if ($static ? $marked{ $f->{name} } : $yields{ $f->{name} }) || $f->{args} =~ $begins || $never_yields{ $f->{name} };
+        my ($through) = grep { $static{$_} ? $marked{$_} : $yields{$_} } $f->{body} =~ /(?<![.>\w])(\w+)\(/g;
+        report($file, $f->{line}, "$f->{name} may yield in $through: MAY_YIELD") if $through;
+    }
+    return;
+}
+
+my %text_of;
+for my $file (grep { layer($_) } @files) {
+    open my $fh, '<:raw', $file or die "$file: $!\n";
+    local $/;
+    $text_of{$file} = <$fh>;
+    $yields{$_} = 1 for $file =~ /\.h$/ ? marked(code_only($text_of{$file}), '') : ();
+}
+
 for my $file (@files) {
     my $from = layer($file) or next;
-    open my $fh, '<:raw', $file or die "$file: $!\n";
-    my $text = do { local $/; <$fh> };
+    my $text = $text_of{$file};
+    my $code = code_only($text);
     my @raw = split /\n/, $text, -1;
-    my @code = split /\n/, code_only($text), -1;
+    my @code = split /\n/, $code, -1;
     my $limit = $file =~ /\.h$/ ? 120 : 600;
     my $lines = $file =~ /\.h$/ ? grep { /\S/ && !/\\$/ } @code : @raw - 1; # a header's comments and table rows are free
     report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? '120 lines of declarations' : '600 lines')) if $lines > $limit && $file !~ m{^tests/};
     check_guard($file, $text) if $file =~ /\.h$/;
+    check_header($file, $code) if $file =~ /\.h$/ && $file !~ m{^tests/};
+    check_functions($file, $code) if $file =~ /\.c$/ && $file !~ m{^tests/};
     for my $i (0 .. $#raw) {
         check_includes($file, $i + 1, $from, $raw[$i]);
         check_code($file, $i + 1, $code[$i]) if $raw[$i] !~ /^\s*#/;

@@ -45,6 +45,18 @@ named('leaving', 'sim/run.c', "void f(void)\n{\n    exit(1);\n}\n", qr{exit\(\)}
 named('a typedef', 'sim/a.c', "typedef struct x y;\n", qr{typedef});
 named('too long', 'sim/a.c', "\n" x 601, qr{600 lines});
 named('a long header', 'sim/a.h', "#ifndef SIM_A_H\n#define SIM_A_H\n/* x */\n" . "int f(void);\n" x 120, qr{120 lines});
+my $head = "#ifndef SIM_A_H\n#define SIM_A_H\n/* x */\n";
+named('a wide header', 'sim/a.h', $head . join('', map { "int f$_(void);\n" } 1 .. 16) . "#endif\n", qr{^sim/a\.h:1: declares 16 functions}m);
+clean('fifteen functions, a callback and a body', 'sim/a.h', $head . join('', map { "int f$_(void);\n" } 1 .. 14)
+      . "struct s {\n    int (*fn)(void);\n};\nstatic inline int f15(void)\n{\n    return f1();\n}\n#endif\n");
+named('an error to be ignored', 'sim/a.h', "${head}MAY_YIELD enum err f(int x,\n    struct errinfo *ei);\n#endif\n", qr{^sim/a\.h:1: f tells why it failed}m);
+clean('an error not to be ignored', 'sim/a.h', "${head}enum err f(struct errinfo *ei) WARN_UNUSED;\n#endif\n");
+named('a long function', 'sim/a.c', "int a;\nstatic void f(void)\n{\n" . "    g();\n" x 58 . "}\n", qr{^sim/a\.c:2: f has 61 lines}m);
+clean('a function of sixty lines', 'sim/a.c', "static void f(void)\n{\n" . "    g();\n" x 57 . "}\n");
+my $waits = "static MAY_YIELD void w(int x)\n{\n    x = 0;\n}\n";
+named('yielding unsaid', 'sim/a.c', "${waits}static int g(void)\n{\n    w(1);\n    return 0;\n}\n", qr{^sim/a\.c:5: g may yield in w:}m);
+clean('yielding said, begun and asked of somebody else', 'sim/a.c', "${waits}static MAY_YIELD void g(void)\n{\n    w(1);\n}\nstatic void lane(void *arg)\n{\n    w(1);\n}\n"
+      . "static void h(struct s *s)\n{\n    s->w(1);\n}\n");
 named('a wrong guard', 'src/drive/a.h', "#ifndef A_H\n#define A_H\n/* x */\n#endif\n", qr{guard is not DRIVE_A_H});
 named('a silent header', 'src/drive/a.h', "#ifndef DRIVE_A_H\n#define DRIVE_A_H\nint x;\n#endif\n", qr{no comment});
 named('unfinished', 'sim/a.c', "/* TO" . "DO: later */\n", qr{unfinished});
