@@ -115,9 +115,11 @@ unit: $(UNIT)
 # They wait more than they work.
 comp: $(OBJ)/sim.bin
 	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
-# Each test has a stack of its own; two at once leave no processor idle.
+# Each test has a stack of its own, and waits for much of its time: four at once, those that take longest first.
+LONG := bigfiles content meta run chaos judge stack bulk webdav sftp refusals
+SYS   = $(wildcard $(LONG:%=tests/sys/%.t)) $(filter-out $(LONG:%=tests/sys/%.t),$(sort $(wildcard tests/sys/*.t)))
 sys: $(OBJ)/sim.bin $(patsubst tests/sys/%.c,$(OBJ)/tests/%,$(wildcard tests/sys/live_*.c))
-	@$(PROVE) -j2 $(sort $(wildcard tests/sys/*.t))
+	@$(PROVE) -j4 $(SYS)
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

@@ -12,7 +12,7 @@ my @ARGS = (8, 20, 300, 5);
 my @groups = (
     [ { mix => "save 60\nupload 30\ndownload 10\n", %FULL }, qw(lost-update dropped-413) ],
     [ { mix => "save 90\nupload 10\n" }, qw(deadlock) ],
-    [ { mix => "download 100\n", more => [qw(--timeout 5s)] }, qw(hang=0.05 corrupt-download=0.1) ],
+    [ { mix => "download 100\n", more => [qw(--timeout 3s)] }, qw(hang=0.1 corrupt-download=0.1) ],
     [ { mix => "save 80\nupload 20\n" }, qw(lock-ignored double-lock event-late orphan-object slow-commit=0.3) ],
     [ { mix => "save 30\nupload 30\ncopy 25\ndownload 15\n" }, qw(lost-upload=0.3 stale-listing duplicate-on-retry event-dropped=0.3) ],
     [ { mix => "save 30\nupload 25\ncopy 20\ntrash 15\ndownload 10\n", %FULL },

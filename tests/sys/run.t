@@ -13,7 +13,7 @@ is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 sub report { return json_file("$stack->{dir}/run.json") }
 
 # ---- a clean run
-$r = $stack->sim([qw(run 10 20 60 32 --json run.json)]);
+$r = $stack->sim([qw(run 10 20 120 16 --json run.json)]);
 is $r->{status}, 0, 'a clean run: exit status 0' or diag $r->{out}, $r->{err};
 my $j = report();
 is $j->{failed}, 0, 'no failures' or diag explain $j->{failures};
@@ -44,7 +44,7 @@ is $r->{status}, 1, 'a threshold that is missed: exit status 1';
 like $r->{out} . $r->{err}, qr/download\.p99/, 'and named';
 $r = $stack->sim([qw(run 2 5 60 3 --fail-on), 'download.p99<<5']);
 is $r->{status}, 2, 'a malformed threshold is a usage error';
-cmp_ok $r->{seconds}, '<', 2, 'before anything starts';
+unlike $r->{out}, qr/sign-in|window/, 'before anything starts';
 
 # ---- the same judgement again, offline from the run's folder
 my ($dir) = sort { -M $a <=> -M $b } glob "$stack->{dir}/runs/*";
@@ -69,7 +69,7 @@ SKIP: {
 }
 
 # ---- the server dies in mid-run and comes back
-my $h = $stack->start([qw(run 10 20 60 30 --json run.json --report-every 5)]);
+my $h = $stack->start([qw(run 10 20 120 18 --json run.json --report-every 5)]);
 ok sim_read($h, 60, sub { ($_[0]{out} =~ s/^full pass//mgr) ne $_[0]{out} }), 'the apps are at work';
 is $stack->stack('kill', 'server')->{status}, 0, 'the server is killed';
 my $down = time;
