@@ -4,6 +4,7 @@
  * streams broke off, nothing is held against it, and a server that answered nobody has hung as a whole, which the
  * report tells as an outage. */
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "checks/check.h"
 
 #include <inttypes.h>
@@ -71,15 +72,8 @@ static void collect(struct judge *k)
 
 static bool any_within(const int64_t *times, size_t n, int64_t from, int64_t to)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (times[middle] < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && times[low] <= to;
+    size_t first = sorted_place(&from, times, n, sizeof(*times), by_time);
+    return first < n && times[first] <= to;
 }
 
 static bool was_away(const struct judge *k, const struct journal_trouble *t)
@@ -93,16 +87,9 @@ static bool was_away(const struct judge *k, const struct journal_trouble *t)
 static bool answered(const struct judge *k, int64_t sent, int64_t from, int64_t to)
 {
     const struct answer key = {.sent_us = sent};
-    size_t low = 0, high = k->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (by_sent(&k->answers[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < k->n && k->answers[low].sent_us <= to; low++)
-        if (k->answers[low].told_us >= from && k->answers[low].told_us <= to)
+    for (size_t i = sorted_place(&key, k->answers, k->n, sizeof(key), by_sent); i < k->n && k->answers[i].sent_us <= to;
+         i++)
+        if (k->answers[i].told_us >= from && k->answers[i].told_us <= to)
             return true;
     return false;
 }

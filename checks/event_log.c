@@ -1,5 +1,6 @@
 #include "checks/event_log.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,21 +129,6 @@ static int by_order_first_heard(const void *a, const void *b)
     return c ? c : (x > y) - (x < y);
 }
 
-/* The place of the first that is not below the key. */
-static size_t lower_bound(const struct event *const *list, size_t n, const struct event *key,
-                          int (*compare)(const void *, const void *))
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare(&list[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void mark_repeated(struct event_log *l)
 {
     for (size_t i = 1; i < l->n; i++)
@@ -170,7 +156,8 @@ static void judge_slow_by_their_last(struct event_log *l, uint32_t n_apps)
         struct event_stream *s = &l->streams[e->note->app];
         if (!s->slow)
             continue;
-        size_t first = lower_bound(l->published, l->n_published, e, by_order); /* that anybody heard of it */
+        size_t first =
+            sorted_place(&e, l->published, l->n_published, sizeof(e), by_order); /* that anybody heard of it */
         if (first < l->n_published && by_change(&l->published[first], &e) == 0) {
             int64_t heard = l->published[first]->note->at_us - IN_FLIGHT_US;
             s->until_us = heard > s->until_us ? heard : s->until_us;
@@ -217,7 +204,7 @@ const struct event *event_log_find(const struct event_log *l, uint32_t app, cons
     struct journal_note wanted = *published->note;
     wanted.app = app;
     const struct event key = {.note = &wanted}, *at = &key;
-    size_t i = lower_bound(l->by_app, l->n, &key, by_app);
+    size_t i = sorted_place(&at, l->by_app, l->n, sizeof(at), by_app);
     return i < l->n && by_app(&l->by_app[i], &at) == 0 ? l->by_app[i] : NULL;
 }
 
@@ -226,7 +213,7 @@ size_t event_log_published(const struct event_log *l, uint32_t account, const ch
 {
     const struct journal_note note = {.file_id = file_id, .status = op};
     const struct event key = {.note = &note, .account = account}, *at = &key;
-    size_t low = lower_bound(l->published, l->n_published, &key, by_order), high = low;
+    size_t low = sorted_place(&at, l->published, l->n_published, sizeof(at), by_order), high = low;
     while (high < l->n_published && l->published[high]->account == account && by_file_op(l->published[high], at) == 0)
         high++;
     *first = &l->published[low];

@@ -3,8 +3,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct open_read {
@@ -100,18 +102,17 @@ static void on_intent(struct reader *rd, const struct ledger_record *r)
                                          .outcome = OUT_UNKNOWN};
 }
 
+static int by_seq(const void *a, const void *b)
+{
+    const struct journal_op *x = a, *y = b;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
 /* Requests are numbered as they are recorded. */
 static struct journal_op *find(struct journal_op *ops, size_t n, uint64_t seq)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ops[middle].seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n && ops[low].seq == seq ? &ops[low] : NULL;
+    const struct journal_op key = {.seq = seq};
+    return bsearch(&key, ops, n, sizeof(key), by_seq);
 }
 
 /* Whether the request is over with this answer. After a broken call or a server error it may still be carried out. */

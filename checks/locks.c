@@ -3,6 +3,7 @@
  * let go is gone; one whose release had no answer lapses by itself: its holder and its end are told. */
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "checks/told.h"
 #include "drive/content.h"
 #include "drive/path.h"
@@ -70,20 +71,14 @@ static void judge_saves(const struct journal *j, const struct hold *h, size_t n,
         const struct journal_op *o = &j->ops[i];
         if (o->op != OP_SAVE || !journal_acked(o))
             continue;
-        size_t low = 0, high = n;
-        while (low < high) { /* the first hold of the file */
-            size_t middle = low + (high - low) / 2;
-            if (strcmp(h[middle].lock->file_id, o->file_id) < 0)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        for (; low < n && strcmp(h[low].lock->file_id, o->file_id) == 0; low++)
-            if (h[low].lock->login != o->login && h[low].from < o->sent_us && o->told_us < h[low].to &&
-                strcmp(h[low].lock->other_id, o->other_id) != 0)
+        const struct hold first = {.lock = o, .from = INT64_MIN};
+        for (size_t k = sorted_place(&first, h, n, sizeof(*h), by_file_and_time);
+             k < n && strcmp(h[k].lock->file_id, o->file_id) == 0; k++)
+            if (h[k].lock->login != o->login && h[k].from < o->sent_us && o->told_us < h[k].to &&
+                strcmp(h[k].lock->other_id, o->other_id) != 0)
                 check_detail(r,
                              "file %s: the save of app %" PRIu32 " at %s was taken while app %" PRIu32 " held lock %s",
-                             o->file_id, o->app, journal_time(at, o->wall_us), h[low].lock->app, h[low].lock->other_id);
+                             o->file_id, o->app, journal_time(at, o->wall_us), h[k].lock->app, h[k].lock->other_id);
     }
 }
 

@@ -3,6 +3,7 @@
  * revision of it afterwards. Content describes itself (drive/content.h), so each download tells which revision it is;
  * the ledger tells who wrote that one and what became of it. */
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "checks/check.h"
 
 #include <inttypes.h>
@@ -49,32 +50,18 @@ static int by_revision(const void *a, const void *b)
 
 typedef int compare_fn(const void *a, const void *b);
 
-/* How many of the sorted n come before key. */
-static size_t count_before(const struct journal_op **list, size_t n, const struct journal_op *key, compare_fn *cmp)
-{
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (cmp(&list[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static const struct journal_op *find(const struct journal_op **list, size_t n, const struct journal_op *key,
                                      compare_fn *cmp)
 {
-    size_t at = count_before(list, n, key, cmp);
+    size_t at = sorted_place(&key, list, n, sizeof(*list), cmp);
     return at < n && cmp(&list[at], &key) == 0 ? list[at] : NULL;
 }
 
 /* The app's last acknowledged write of the file before it asked for it; NULL: none. */
 static const struct journal_op *own_write(const struct judge *k, const struct journal_read *rd)
 {
-    const struct journal_op key = {.app = rd->app, .file_id = rd->file_id, .told_us = rd->sent_us};
-    size_t at = count_before(k->own, k->n_own, &key, by_app_file_time);
+    const struct journal_op key = {.app = rd->app, .file_id = rd->file_id, .told_us = rd->sent_us}, *asked = &key;
+    size_t at = sorted_place(&asked, k->own, k->n_own, sizeof(*k->own), by_app_file_time);
     const struct journal_op *o = at > 0 ? k->own[at - 1] : NULL;
     return o && o->app == rd->app && strcmp(o->file_id, rd->file_id) == 0 ? o : NULL;
 }
