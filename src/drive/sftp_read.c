@@ -104,7 +104,7 @@ enum err sftp_op_storage(struct api *a, struct api_storage *out, struct api_resu
     if (offered)
         e = sftp_space(op.s, op.st->root, &space, &op.reply, &op.ei);
     if (sftp_op_ok(&op, e))
-        *out = (struct api_storage){.used = -1, .total = (int64_t)space.total, .free = (int64_t)space.free};
+        *out = (struct api_storage){.used = -1, .total = space.total, .free = space.free};
     e = sftp_op_end(&op, e);
     return offered ? e : api_absent(r, api_cap_text(API_CAP_STORAGE));
 }

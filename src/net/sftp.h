@@ -30,7 +30,7 @@ struct sftp_reply {
 };
 enum sftp_ext { SFTP_EXT_POSIX_RENAME = 1, SFTP_EXT_STATVFS = 2, SFTP_EXT_COPY_DATA = 4, SFTP_EXT_FSYNC = 8 };
 struct sftp_space {
-    uint64_t total, free; /* bytes of the file system; free: to this user */
+    int64_t total, free; /* bytes of the file system, -1: not told; free: to this user */
 };
 
 struct sftp;

@@ -66,11 +66,12 @@ static enum err read_entries(const struct sftp_call *c, const struct listing *l,
 {
     struct sftp_in in = {.rest = {c->body.data, c->body.len}};
     uint32_t n = sftp_in_u32(&in);
-    for (uint32_t i = 0; i < n && !in.bad; i++) {
-        struct sv name = sftp_in_text(&in);
-        (void)sftp_in_text(&in); /* as ls would show it */
-        struct sftp_attrs a = sftp_in_attrs(&in);
-        if (!in.bad && !sv_eq(name, SV(".")) && !sv_eq(name, SV("..")))
+    for (uint32_t i = 0; i < n; i++) {
+        struct sv name;
+        struct sftp_attrs a;
+        if (!sftp_in_entry(&in, &name, &a))
+            break;
+        if (!sv_eq(name, SV(".")) && !sv_eq(name, SV("..")))
             l->entry(l->arg, name, &a);
     }
     return in.bad ? err_set(ei, ERR_PROTO, "sftp: malformed listing") : ERR_OK;
@@ -175,6 +176,13 @@ enum err sftp_change(struct sftp *s, enum sftp_change what, const char *path, co
     return e;
 }
 
+/* -1: more than can be. */
+static int64_t in_bytes(uint64_t unit, uint64_t blocks)
+{
+    int64_t bytes;
+    return __builtin_mul_overflow(unit, blocks, &bytes) ? -1 : bytes;
+}
+
 enum err sftp_space(struct sftp *s, const char *path, struct sftp_space *out, struct sftp_reply *r, struct errinfo *ei)
 {
     struct sftp_call c;
@@ -187,7 +195,7 @@ enum err sftp_space(struct sftp *s, const char *path, struct sftp_space *out, st
         (void)sftp_in_u64(&in); /* f_bsize; blocks are counted in f_frsize */
         uint64_t unit = sftp_in_u64(&in), blocks = sftp_in_u64(&in);
         (void)sftp_in_u64(&in); /* f_bfree: to root */
-        *out = (struct sftp_space){.total = unit * blocks, .free = unit * sftp_in_u64(&in)};
+        *out = (struct sftp_space){.total = in_bytes(unit, blocks), .free = in_bytes(unit, sftp_in_u64(&in))};
         if (in.bad)
             e = err_set(ei, ERR_PROTO, "sftp: malformed answer to statvfs");
     }

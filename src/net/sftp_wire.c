@@ -61,6 +61,7 @@ struct sftp_attrs sftp_in_attrs(struct sftp_in *in)
         .has_size = has & HAS_SIZE, .has_mode = (has & HAS_MODE) != 0, .has_times = (has & HAS_TIMES) != 0};
     if (has & HAS_SIZE)
         a.size = sftp_in_u64(in);
+    a.has_size = a.has_size && a.size <= INT64_MAX;
     if (has & HAS_OWNER)
         (void)take(in, 8);
     if (has & HAS_MODE)
@@ -74,6 +75,16 @@ struct sftp_attrs sftp_in_attrs(struct sftp_in *in)
         (void)sftp_in_text(in);
     }
     return in->bad ? (struct sftp_attrs){0} : a;
+}
+
+bool sftp_in_entry(struct sftp_in *in, struct sv *name, struct sftp_attrs *a)
+{
+    *name = sftp_in_text(in);
+    (void)sftp_in_text(in); /* as ls would show it */
+    *a = sftp_in_attrs(in);
+    if (in->bad || name->n == 0 || memchr(name->p, '/', name->n) || memchr(name->p, '\0', name->n))
+        *in = (struct sftp_in){.bad = true};
+    return !in->bad;
 }
 
 bool sftp_packet_take(struct sv bytes, struct sftp_packet *out, size_t *used)

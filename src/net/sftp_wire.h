@@ -49,8 +49,11 @@ struct sftp_in {
 };
 uint32_t sftp_in_u32(struct sftp_in *in);
 uint64_t sftp_in_u64(struct sftp_in *in);
-struct sv sftp_in_text(struct sftp_in *in); /* borrowed from the packet */
-struct sftp_attrs sftp_in_attrs(struct sftp_in *in);
+struct sv sftp_in_text(struct sftp_in *in);          /* borrowed from the packet */
+struct sftp_attrs sftp_in_attrs(struct sftp_in *in); /* a size beyond INT64_MAX is none */
+/* The next entry of a listing, "." and ".." as well; its name is borrowed. False, and bad, when it is cut off or its
+ * name is none (empty, or with a slash or a zero byte): a path made of that would lead out of the folder. */
+bool sftp_in_entry(struct sftp_in *in, struct sv *name, struct sftp_attrs *a);
 
 /* One packet at the front of bytes. False: not all of it is there yet. *used is its length with the length field; a
  * packet that cannot be has type 0. VERSION has no id: 0. */

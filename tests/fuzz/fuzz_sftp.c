@@ -11,10 +11,11 @@ static void read_as_names(struct sv body)
 {
     struct sftp_in in = {.rest = body};
     uint32_t n = sftp_in_u32(&in);
-    for (uint32_t i = 0; i < n && !in.bad; i++) {
-        inside(body, sftp_in_text(&in));
-        inside(body, sftp_in_text(&in));
-        struct sftp_attrs a = sftp_in_attrs(&in);
+    struct sftp_attrs a;
+    struct sv name;
+    for (uint32_t i = 0; i < n && sftp_in_entry(&in, &name, &a); i++) {
+        inside(body, name);
+        MUST(name.n > 0 && !memchr(name.p, '/', name.n));
         MUST(!(sftp_attrs_is_folder(&a) && sftp_attrs_is_file(&a)));
         inside(body, in.rest);
     }

@@ -89,6 +89,7 @@ static void attributes(void **state)
                "\0\0\0\x01y"),
          true, false, true, 5, -1},
         {BYTES("\0\0\0\x01\0\0\0"), false, false, true, -1, -1},
+        {BYTES("\0\0\0\x01\xff\xff\xff\xff\xff\xff\xff\xff"), true, false, true, -1, -1}, /* no file is so large */
         {BYTES("\x80\0\0\0\xff\xff\xff\xff"), false, false, true, -1, -1}, /* more extensions than bytes */
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -97,6 +98,34 @@ static void attributes(void **state)
         int64_t size = a.has_size ? (int64_t)a.size : -1, mtime = a.has_times ? (int64_t)a.mtime_s : -1;
         if (in.bad == rows[i].ok || sftp_attrs_is_folder(&a) != rows[i].folder ||
             sftp_attrs_is_file(&a) != rows[i].file || size != rows[i].size || mtime != rows[i].mtime)
+            fail_msg("row %zu", i);
+    }
+}
+
+/* What a folder lists, up to the first that is none. */
+static void entries(void **state)
+{
+    (void)state;
+#define REST "\0\0\0\0\0\0\0\0" /* no long name, no attributes */
+    const struct {
+        struct sv bytes;
+        const char *name; /* NULL: it is none */
+    } rows[] = {
+        {BYTES("\0\0\0\x01x" REST), "x"},
+        {BYTES("\0\0\0\x02.." REST), ".."},
+        {BYTES("\0\0\0\x01x\0\0\0\x04-rw-\0\0\0\x04\0\0\x81\xa4"), "x"},
+        {BYTES("\0\0\0\0" REST), NULL},
+        {BYTES("\0\0\0\x04../x" REST), NULL},
+        {BYTES("\0\0\0\x03x\0y" REST), NULL},
+        {BYTES("\0\0\0\x01x\0\0\0\0\0\0\0"), NULL}, /* cut off */
+    };
+#undef REST
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct sftp_in in = {.rest = rows[i].bytes};
+        struct sftp_attrs a;
+        struct sv name;
+        bool is = sftp_in_entry(&in, &name, &a);
+        if (is != (rows[i].name != NULL) || in.bad == is || (is && !sv_eq_cstr(name, rows[i].name)))
             fail_msg("row %zu", i);
     }
 }
@@ -134,6 +163,7 @@ int main(void)
         cmocka_unit_test(a_request_reads_back),
         cmocka_unit_test(packets),
         cmocka_unit_test(attributes),
+        cmocka_unit_test(entries),
         cmocka_unit_test(nothing_is_read_beyond_the_end),
         cmocka_unit_test(a_request_has_a_limit),
     };
