@@ -218,6 +218,17 @@ static void add(struct listing *l, const char *name, const struct dav_item *item
     l->weak |= !item->folder && !f->version;
 }
 
+/* Whether a path is that of an entry right in the folder `own`: nothing that leads out of it again, or that a zero byte
+ * would make another one. */
+static bool is_entry(struct sv path, struct sv own)
+{
+    if (!sv_starts(path, own) || path.n == own.n || path.p[own.n] != '/')
+        return false;
+    struct sv name = {path.p + own.n + 1, path.n - own.n - 1};
+    return !memchr(name.p, '/', name.n) && !memchr(name.p, '\0', name.n) && !sv_eq(name, SV(".")) &&
+           !sv_eq(name, SV(".."));
+}
+
 static bool on_listed(void *arg, const struct dav_item *item)
 {
     struct listing *l = arg;
@@ -231,7 +242,7 @@ static bool on_listed(void *arg, const struct dav_item *item)
         l->self = true;
         return true;
     }
-    if (!sv_starts(path, own) || path.p[own.n] != '/' || memchr(path.p + own.n + 1, '/', path.n - own.n - 1)) {
+    if (!is_entry(path, own)) {
         l->elsewhere = true;
         return true;
     }

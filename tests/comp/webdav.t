@@ -63,6 +63,17 @@ for my $hrefs (qw(raw absolute)) {
     like $r->{out}, qr/structure\s+$want entries, 0 wrong/, "C14: $hrefs: every entry, once";
 }
 
+# ---- C14: what is no entry of its folder
+{
+    my $d = seeded();
+    my $want = scalar(keys %{ $d->tree }) - 3;
+    $d->put("/drivesim-load/$_", 'x') for '..', "a\0b";
+    my $r = run_on($d, 'check');
+    is $r->{status}, 0, 'C14: names that lead elsewhere' or diag $r->{out}, $r->{err};
+    like $r->{err}, qr/entries that are not in its folder: they are left out/, 'C14: are told';
+    like $r->{out}, qr/structure\s+$want entries, 0 wrong/, 'C14: and left out';
+}
+
 # ---- X07: a slash that the server insists on; what it makes of the Destination
 {
     my $d = seeded(slash => 1);
