@@ -77,7 +77,8 @@ static void take_text(char **to, struct sv text)
 static void take_number(int64_t *to, struct sv text)
 {
     int64_t v;
-    *to = sv_to_i64(text, &v) && v >= 0 ? v : -1; /* some say -3 for unlimited */
+    /* Unlimited is -3 to some, the largest number that they have to others; two numbers that are told must add up. */
+    *to = sv_to_i64(text, &v) && v >= 0 && v <= INT64_MAX / 2 ? v : -1;
 }
 
 static bool is(const char *a, const char *b)

@@ -130,6 +130,43 @@ static void items_are_the_same_for_every_split(void **state)
     }
 }
 
+static bool note_quota(void *arg, const struct dav_item *it)
+{
+    struct seen *s = arg;
+    size_t at = strlen(s->text);
+    snprintf(s->text + at, sizeof s->text - at, "%lld %lld|", (long long)it->used, (long long)it->available);
+    return true;
+}
+
+static void quotas(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *used, *available, *told;
+    } rows[] = {
+        {"100", "200", "100 200|"},
+        {"100", "-3", "100 -1|"},
+        {"100", "9223372036854775807", "100 -1|"},
+        {"4611686018427387903", "99999999999999999999", "4611686018427387903 -1|"},
+        {"", "x", "-1 -1|"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct seen s = {.n = 0};
+        struct dav_multistatus *m = dav_multistatus_new(note_quota, &s);
+        char xml[600];
+        int n = snprintf(xml, sizeof xml,
+                         "<d:multistatus xmlns:d=\"DAV:\"><d:response><d:href>/</d:href><d:propstat><d:prop>"
+                         "<d:quota-used-bytes>%s</d:quota-used-bytes><d:quota-available-bytes>%s"
+                         "</d:quota-available-bytes></d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat>"
+                         "</d:response></d:multistatus>",
+                         rows[i].used, rows[i].available);
+        assert_int_equal(dav_multistatus_feed(m, xml, (size_t)n), ERR_OK);
+        assert_int_equal(dav_multistatus_end(m), ERR_OK);
+        assert_string_equal(s.text, rows[i].told);
+        dav_multistatus_free(&m);
+    }
+}
+
 static void what_is_no_multistatus(void **state)
 {
     (void)state;
@@ -235,6 +272,7 @@ int main(void)
         cmocka_unit_test(basic_and_nobody),
         cmocka_unit_test(items_are_the_same_for_every_split),
         cmocka_unit_test(what_is_no_multistatus),
+        cmocka_unit_test(quotas),
         cmocka_unit_test(errors_have_a_sentence),
         cmocka_unit_test(tags),
         cmocka_unit_test(schemes),
