@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "sim/kill_switch.h"
 #include "sim/ramp_crowd.h"
-#include "sim/remove.h"
 #include "sim/report.h"
 #include "sim/rundir.h"
 
@@ -14,7 +13,6 @@
 #include <sys/stat.h>
 
 #define TICK_US       (200 * US_PER_MS)
-#define HURRY_US      (1500 * US_PER_MS)
 #define PROBES        5
 #define QUIET_IN_ROW  3
 #define QUIET_MORE_US (5 * US_PER_MS) /* above twice the quiet time: what any machine adds by chance */
@@ -209,59 +207,6 @@ static enum err close_log(struct ramp *r, struct errinfo *ei)
     return bad ? err_sys(ei, ERR_IO, "cannot write %s/sessions.csv", r->run_dir) : ERR_OK;
 }
 
-/* A folder of the ramp's own, where the server knows folders. */
-static MAY_YIELD enum err make_folder(struct ramp *r, struct errinfo *ei)
-{
-    struct api *a = r->w->logins[0].api;
-    struct arena *mem = arena_new(2048);
-    struct drive_file made = {.id = NULL};
-    struct api_result res = {.outcome = OUT_OK};
-    char name[60];
-    enum err e = ERR_OK;
-    if (target_logins_given(r->w->ctx->target) && api_claim(a, &res) == ERR_OK &&
-        strcmp(res.code, API_CODE_ABSENT) == 0)
-        res.outcome = OUT_OK;
-    snprintf(name, sizeof(name), "Ramp %08x", (unsigned)(r->w->run_key >> 16));
-    if (res.outcome == OUT_OK)
-        api_folder_create(a, NULL, name, mem, &made, &res);
-    if (res.outcome == OUT_OK)
-        snprintf(r->folder, sizeof(r->folder), "%s", made.id);
-    else if (strcmp(res.code, API_CODE_ABSENT) != 0)
-        e = err_set(ei, res.outcome == OUT_REFUSED ? ERR_SAFETY : ERR_ENV, "%s cannot make a folder: %s",
-                    r->w->logins[0].email, res.reason);
-    arena_free(&mem);
-    return e;
-}
-
-struct hurry {
-    struct timer timer;
-    struct api *api;
-};
-
-static void on_hurry(struct timer *t)
-{
-    api_cancel(container_of(t, struct hurry, timer)->api);
-}
-
-/* At the end of a ramp that was stopped the folder gets a moment: a server that does not answer keeps it. */
-static MAY_YIELD void remove_folder(struct ramp *r)
-{
-    static const bool never = false;
-    struct api *api = r->w->logins ? r->w->logins[0].api : NULL;
-    int64_t limit_us = worker_draining(r->w) ? HURRY_US : r->conf->drain_us;
-    struct remover m = {.ctx = r->w->ctx, .api = api, .stop = &never, .limit_us = limit_us};
-    struct hurry hurry = {.timer.fn = on_hurry, .api = api};
-    const char *id = r->folder;
-    char why[200];
-    if (!id[0] || r->conf->keep)
-        return;
-    if (worker_draining(r->w))
-        loop_timer_set(r->w->loop, &hurry.timer, mono_add(mono_now(), HURRY_US));
-    if (!remove_to_trash(&m, &id, 1, why, sizeof(why)) || !remove_from_trash(&m, &id, 1, why, sizeof(why)))
-        ramp_say(r, "ramp: left behind: folder %s of %s: %s", id, r->w->logins[0].email, why);
-    loop_timer_stop(&hurry.timer);
-}
-
 static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)
 {
     enum err e = ERR_OK;
@@ -284,7 +229,7 @@ static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
         e = ramp_predict(r, ei);
     stats_reset(&r->w->meter.interval); /* the sign-ins of the set-up are none of a step's */
     if (e == ERR_OK && r->conf->work.kind == RAMP_UPLOAD)
-        e = make_folder(r, ei);
+        e = ramp_make_folders(r, ei);
     return e;
 }
 
@@ -317,6 +262,14 @@ static enum err say_stopped(const struct ramp *r, struct errinfo *ei)
                    str_duration(into, sizeof(into), t->into_us));
 }
 
+/* The places of the set-up's logins must not be missing in the next ramp. */
+static MAY_YIELD void sign_out(struct worker *w)
+{
+    struct api_result r;
+    for (uint32_t i = 0; i < w->n_logins && !worker_draining(w); i++)
+        (void)!api_sign_out(w->logins[i].api, &r);
+}
+
 enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei)
 {
     struct ramp r = {.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r.steps))};
@@ -324,7 +277,8 @@ enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo
     enum err e = prepare(&r, ei);
     if (e == ERR_OK)
         e = all_steps(&r, ei);
-    remove_folder(&r);
+    ramp_remove_folders(&r);
+    sign_out(w);
     keep_first(&e, ei, close_log(&r, &why), &why);
     keep_first(&e, ei, tell(&r, &why), &why);
     if (e == ERR_OK && r.tripped.line)

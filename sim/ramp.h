@@ -70,14 +70,17 @@ struct ramp_past {
     double before_ms, during_ms; /* p95 of those inside; < 0: they did nothing that could be timed */
 };
 struct ramp_guard;
+struct ramp_folder {
+    char id[DRIVE_ID_MAX + 1]; /* "": the root */
+};
 
 struct ramp {
     const struct ramp_conf *conf;
     struct worker *w;
-    struct ramp_step *steps;       /* of all passes */
-    unsigned n;                    /* begun */
-    FILE *log;                     /* one line a sign-in or upload: sessions.csv of the run's folder */
-    char folder[DRIVE_ID_MAX + 1]; /* of the uploads; "": the root */
+    struct ramp_step *steps;     /* of all passes */
+    unsigned n;                  /* begun */
+    FILE *log;                   /* one line a sign-in or upload: sessions.csv of the run's folder */
+    struct ramp_folder *folders; /* of the uploads, one an account; NULL: not made */
     char run_dir[256];
     int64_t quiet_us; /* how fast a probe is answered while nothing runs; -1: it cannot be asked */
     struct ramp_guard *guard;
@@ -100,6 +103,11 @@ double ramp_p95_ms(const struct ramp_step *s, enum drive_op op);
 extern const char *const ramp_stop_defaults[]; /* ends with NULL */
 void ramp_guard_start(struct ramp *r, struct ramp_step *s);
 void ramp_guard_end(struct ramp *r); /* also when none runs; judges once more what is only known now */
+
+/* ramp_folder.c: what is made is taken away, unless it is to stay. */
+MAY_YIELD enum err ramp_make_folders(struct ramp *r, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD void ramp_remove_folders(struct ramp *r);
+const char *ramp_folder_of(const struct ramp *r, const struct login *l); /* NULL: the root */
 
 /* ramp_limit.c */
 MAY_YIELD enum err ramp_push_past(struct ramp *r, struct errinfo *ei) WARN_UNUSED;

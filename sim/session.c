@@ -142,7 +142,7 @@ static MAY_YIELD bool upload(struct session *x, unsigned k)
         .ext = "bin"};
     snprintf(name, sizeof(name), "ramp-%08x-%u-%u-%u-%u.bin", (unsigned)(r->w->run_key >> 16), x->s->pass, x->s->number,
              x->index + 1, k + 1);
-    const struct api_upload u = {.parent_id = r->folder[0] ? r->folder : NULL, .name = name, .content = &content};
+    const struct api_upload u = {.parent_id = ramp_folder_of(r, login_of(x)), .name = name, .content = &content};
     api_upload(x->api, &u, mem, &made, &res);
     session_note(x, OP_UPLOAD, &res, (struct mono){0});
     arena_free(&mem);

@@ -1,0 +1,161 @@
+# sim ramp on real services: a limit is found and pushed past, a knee stands where the arithmetic puts it, what was agreed
+# beforehand ends the ramp by a real cause, and the kill switch ends every generator.
+use strict;
+use warnings;
+use File::Temp qw(tempdir);
+use Test::More;
+use Time::HiRes qw(time);
+use lib 'tests/lib';
+use Serve;
+use Sim;
+
+my $stack = Sim::Stack->new('--no-server');
+$ENV{TMPDIR} = tempdir(CLEANUP => 1); # the switch's own folder: other people's generators are none of ours
+my $dir = $stack->{dir};
+my $server;
+sub serve { undef $server; $server = Serve->new($stack, '--login-budget', 0, @_); return }
+sub target { return (env => { TMA_URL => $server->url }) }
+sub start { return $stack->start(['ramp', @_, '--json', 'r.json'], target()) }
+sub report { return json_file("$dir/r.json") }
+sub ramp {
+    my $r = sim_finish(start(@_), 150);
+    $r->{json} = -s "$dir/r.json" ? report() : {};
+    return $r;
+}
+# Waits for a file of the ramp's folder to say something.
+sub said { my ($run, $file, $what) = @_; return wait_until(60, sub { -e "$dir/$run/$file" && slurp("$dir/$run/$file") =~ $what }) }
+
+serve();
+my $r = $stack->sim([qw(seed 0 0.01 --accounts 4)], target());
+is $r->{status}, 0, 'seed: four accounts' or diag $r->{out}, $r->{err};
+
+subtest 'a limit is found, and pushed past' => sub {
+    serve('--max-sessions', 30);
+    my $r = ramp('10,20,40', qw(--no-stop --session sign-in --arrive 0 --hold 300ms --settle 0 --drain 2s --expect limit=30 --expect refused@20=0));
+    is $r->{status}, 0, 'steps' or diag $r->{out}, $r->{err};
+    my @s = @{ $r->{json}{steps} };
+    is_deeply [map { $_->{up} } @s], [10, 20, 26], 'so many got in: 30 with the 4 of the set-up';
+    is_deeply [map { $_->{refused} } @s], [0, 0, 14], 'the others were refused';
+    cmp_ok $s[2]{refused_max_ms}, '<', 1000, 'at once';
+    is $r->{json}{ramp}{limit_found}, 30, 'the limit is found';
+    like $r->{out}, qr/refused after .*: 503 TOO_MANY_SESSIONS$/m, 'the server says why';
+    is_deeply [map { $_->{score} } @{ $r->{json}{predictions} }], ['hit', 'hit'], 'as was predicted';
+
+    $r = ramp(4, qw(--no-stop --session upload:2KiB --arrive 0 --hold 3s --settle 300ms --drain 2s --limit 30));
+    my $p = $r->{json}{past_limit};
+    is $p->{inside} + $p->{own}, 30, 'as many as are allowed are in' or diag $r->{out}, $r->{err};
+    is_deeply [@$p{qw(extra refused let_in timed_out failed)}], [10, 10, 0, 0, 0], 'ten more: all refused';
+    cmp_ok $p->{refusal_max_ms}, '<', 1000, 'within a second';
+    cmp_ok $p->{"upload_p95_${_}_ms"}, '>', 0, "those inside were measured $_" for qw(before during);
+    like $r->{out}, qr/^  (ok|violated) +limit +30 sessions in \(4 of the set-up\), 10 more: 10 refused/m, 'a row among the checks';
+
+    serve('--max-sessions', 40);
+    $r = ramp(4, qw(--no-stop --session upload:2KiB --arrive 0 --hold 1s --settle 0 --drain 2s --limit 30));
+    is $r->{status}, 1, 'a limit that does not hold' or diag $r->{out}, $r->{err};
+    like $r->{out}, qr/10 sessions beyond the limit of 30 were let in/, 'is told';
+};
+
+# A commit holds its account for 1 s, so that each of the four accounts takes one upload a second: the lines cross at
+# four sessions, a little above since an upload is more than its commit.
+subtest 'a knee where the arithmetic puts it' => sub {
+    serve('--fault', 'slow-commit');
+    my $r = ramp('2,4,8', qw(--no-stop --session upload:1KiB --arrive 0 --hold 2.5s --settle 300ms --drain 1s --repeat 3 --expect knee=4));
+    is $r->{status}, 0, 'three ramps' or diag $r->{out}, $r->{err};
+    for (@{ $r->{json}{knee}{passes} }) {
+        is $_->{state}, 'found', 'a knee';
+        cmp_ok $_->{sessions}, '>=', 2, 'no more than a step below';
+        cmp_ok $_->{sessions}, '<=', 8, 'no more than a step above';
+        ok defined $_->{set_by}, "set by $_->{set_by}";
+    }
+    is scalar @{ $r->{json}{knee}{passes} }, 3, 'three times of three' or diag $r->{out};
+    cmp_ok $r->{json}{steps}[2]{server}{pg_locks_waited}, '>', 0, 'the locks waited for stand beside the step';
+    ok !exists $r->{json}{ramp}{knee}, 'of three ramps there is no single number';
+    like $r->{out}, qr/^recommended  a limit of [1-5] sessions: 70 %/m, 'a limit below it';
+};
+
+subtest 'a server that stops' => sub {
+    serve();
+    my $h = start(qw(8 --session apps --per-minute 600 --folders 3 --arrive 0 --hold 60s --settle 0 --timeout 2s --run-dir stopped --stop-on timed_out>0));
+    ok wait_until(60, sub { -e "$dir/stopped/watch.csv" && $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
+    kill 'STOP', $server->pid;
+    my $from = time;
+    my $ended = sim_read($h, 60);
+    my $took = time - $from;
+    kill 'CONT', $server->pid;
+    sim_finish($h, 30);
+    is $h->{status}, 4, 'ends the ramp' or diag $h->{out}, $h->{err};
+    cmp_ok $took, '<', 2 + 3 + 5, "within 5 s of the first timeout (${took} s)";
+    is report()->{stopped}{condition}, 'timed_out>0', 'for what was agreed';
+    like $h->{err}, qr/stopped by timed_out>0: \d+ at the step of 8 sessions/, 'in a sentence';
+    $stack->sql('DELETE FROM locks'); # nobody could let them go
+};
+
+subtest 'a disk that is full' => sub {
+    serve();
+    my $h = start(qw(8 --no-stop --session apps --per-minute 600 --folders 3 --arrive 0 --hold 60s --settle 0 --run-dir full --stop-on failed_pct>2));
+    ok wait_until(60, sub { $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
+    my $from = time;
+    $stack->stack('fill', 'store', '--for', '30s');
+    sim_finish($h, 60);
+    is $h->{status}, 4, 'ends the ramp' or diag $h->{out}, $h->{err};
+    is report()->{stopped}{condition}, 'failed_pct>2', 'for what was agreed';
+    is $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()'), 0, 'and leaves no lock';
+    $stack->stack('resume', 'store');
+};
+
+subtest 'a tiny cgroup' => sub {
+    my $group = "/sys/fs/cgroup/cpu/drivesim-$$";
+    plan skip_all => 'cgroups cannot be made here' if !mkdir $group;
+    spew("$group/cpu.cfs_quota_us", 2000); # 2 % of a processor
+    serve();
+    my $h = start(qw(8 --no-stop --session upload:2KiB --arrive 0 --hold 60s --settle 0 --run-dir tiny --stop-on p95.upload>500ms));
+    ok said('tiny', 'sessions.csv', qr/,upload,/), 'uploads';
+    spew("$group/cgroup.procs", $server->pid);
+    sim_finish($h, 90);
+    is $h->{status}, 4, 'ends the ramp' or diag $h->{out}, $h->{err};
+    undef $server;
+    ok wait_until(20, sub { rmdir $group }), 'the group is gone';
+};
+
+# ---- X04: the kill switch
+for my $drill (['run', 25, qw(5 60 60)], ['ramp', 400, qw(--no-stop --session upload:1KiB --arrive 0 --hold 60s)]) {
+    my ($command, $n, @args) = @$drill;
+    subtest "the kill switch at $n sessions" => sub {
+        serve();
+        my $dir_name = "drill-$n";
+        my $h = $stack->start([$command, $n, @args, '--run-dir', $dir_name, '--json', 'r.json'], target());
+        my $ready = $command eq 'run' ? sub { $stack->sql('SELECT count(*) FROM locks') > 0 } : sub { -e "$dir/$dir_name/sessions.csv" && slurp("$dir/$dir_name/sessions.csv") =~ /^1,400,upload/m };
+        ok wait_until(90, $ready), 'all at work';
+        my $rss = resident_kib($h->{pid});
+        is $stack->sim(['stop', 'another'], target())->{status}, 0, 'the name of another run';
+        ok kill(0, $h->{pid}), 'ends nothing';
+        my $s = $stack->sim(['stop', $n == 25 ? () : $dir_name], target());
+        is $s->{status}, 0, 'sim stop' or diag $s->{out}, $s->{err};
+        like $s->{out}, qr{^stopping: sim $command, process $h->{pid}, \S*/$dir_name$}m, 'says whom it ends';
+        ok !-e "/proc/$h->{pid}/cmdline" || slurp("/proc/$h->{pid}/cmdline") eq '', 'and comes back when it has ended';
+        cmp_ok $s->{seconds}, '<', 8, "soon ($s->{seconds} s)";
+        sim_finish($h, 10);
+        is $h->{status}, 130, 'interrupted' or diag $h->{out}, $h->{err};
+        like $h->{err}, qr/stopped by 'sim stop'/, 'it says by whom';
+        like $h->{out}, qr/^summary of $command/m, 'with a report';
+        is report()->{exit}, 130, 'as JSON too';
+        is $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()'), 0, 'no lock is left';
+        cmp_ok $rss, '<', 200 * 1024, "in little memory ($rss KiB)" if $n == 400 && !$ENV{ASAN_OPTIONS};
+    };
+}
+
+# From another machine: one that shares Redis alone.
+my $h = $stack->start([qw(ramp 3 --no-stop --session upload:1KiB --arrive 0 --hold 60s --run-dir afar)], target());
+ok said('afar', 'sessions.csv', qr/,upload,/), 'a generator at work';
+my $redis = $stack->env->{REDIS_URL};
+my $s;
+ok wait_until(20, sub { $s = $stack->sim(['stop', 'runs/afar'], env => { %{ (target())[1] }, TMPDIR => tempdir(CLEANUP => 1), REDIS_URL => $redis }); $s->{out} =~ /^stopping/m }), 'is found by Redis';
+like $s->{out}, qr/^stopping: sim ramp, process $h->{pid} on \S+, afar$/m, 'where it is';
+is $s->{status}, 0, 'and waited for' or diag $s->{out}, $s->{err};
+sim_finish($h, 10);
+is $h->{status}, 130, 'it ended';
+is $stack->sim(['stop'], target())->{out} =~ s/\n.*//sr, 'no generator runs', 'no other runs';
+
+undef $server;
+$stack->close;
+done_testing;
