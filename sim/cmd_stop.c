@@ -89,9 +89,15 @@ static MAY_YIELD void call_redis(struct stopper *s)
 {
     const struct sv say[] = {SV("PUBLISH"), SV(KILL_SWITCH_CHANNEL),
                              sv_of(s->run ? kill_switch_own_name(s->run) : "*")};
+    struct kv_reply heard = {.s = NULL};
     struct errinfo why;
-    if (s->kv && kv_command(s->kv, ARRAY_LEN(say), say, NULL, &why) != ERR_OK)
+    if (!s->kv)
+        return;
+    if (kv_command(s->kv, ARRAY_LEN(say), say, &heard, &why) != ERR_OK)
         LOGW("stop", "other machines are not reached: %s", err_message(&why));
+    else if (!s->run && heard.i > 0 && s->n_here + s->n_away == 0)
+        fprintf(s->ctx->out, "stopping: %s without a name yet\n", COUNTED((uint64_t)heard.i, "generator"));
+    kv_reply_done(&heard);
 }
 
 static void name_them(const struct stopper *s)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TICK_US (500 * US_PER_MS) /* how soon a new connection to Redis bears our name */
+#define TICK_US (200 * US_PER_MS) /* how soon a new connection to Redis bears our name */
 
 struct kill_switch {
     struct generator self;
@@ -269,6 +269,8 @@ void kill_switch_name(struct kill_switch *k, const char *run_dir)
     if (!k || !realpath(run_dir, full) || !str_fit(k->self.run, sizeof(k->self.run), full))
         return;
     k->named = 0;
+    if (k->kv)
+        on_tick(&k->tick);
     stand_in_folder(k);
 }
 

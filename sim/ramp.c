@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "sim/kill_switch.h"
 #include "sim/ramp_crowd.h"
+#include "sim/ramp_parts.h"
+#include "sim/ramp_report.h"
 #include "sim/report.h"
 #include "sim/rundir.h"
 

@@ -89,37 +89,6 @@ struct ramp {
 };
 /* ERR_STOPPED with a sentence when a condition ended it. */
 MAY_YIELD enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei) WARN_UNUSED;
-void ramp_say(const struct ramp *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void ramp_step_init(struct ramp_step *s, const struct ramp *r, unsigned asked);
-void ramp_step_done(struct ramp_step *s);
-/* The figure that a line speaks of; false: there is none, or a share or percentile of fewer than `least` samples. */
-bool ramp_figure(const struct ramp_step *s, const struct ramp_line *l, const struct watch_values *server,
-                 uint64_t least, double *out);
-double ramp_operations_per_s(const struct ramp_step *s); /* < 0: not measured */
-double ramp_sign_ins_per_s(const struct ramp_step *s);
-double ramp_p95_ms(const struct ramp_step *s, enum drive_op op);
-
-/* ramp_stop.c: looks at the conditions while a step runs. */
-extern const char *const ramp_stop_defaults[]; /* ends with NULL */
-void ramp_guard_start(struct ramp *r, struct ramp_step *s);
-void ramp_guard_end(struct ramp *r); /* also when none runs; judges once more what is only known now */
-
-/* ramp_folder.c: what is made is taken away, unless it is to stay. */
-MAY_YIELD enum err ramp_make_folders(struct ramp *r, struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD void ramp_remove_folders(struct ramp *r);
-const char *ramp_folder_of(const struct ramp *r, const struct login *l); /* NULL: the root */
-
-/* ramp_limit.c */
-MAY_YIELD enum err ramp_push_past(struct ramp *r, struct errinfo *ei) WARN_UNUSED;
-
-/* ramp_report.c: a table's line as soon as a step has ended; the JSON parts "steps" and "ranges"; steps.csv. */
-void ramp_print_step(const struct ramp *r, const struct ramp_step *s);
-void ramp_print_ranges(const struct ramp *r);
-void ramp_write_json(const struct ramp *r, struct result *out);
-enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei) WARN_UNUSED;
-
-/* ramp_verdict.c: predictions are written down before; knee, limit, what ended it and the score are told after. */
-enum err ramp_predict(const struct ramp *r, struct errinfo *ei) WARN_UNUSED;
-enum err ramp_verdict(struct ramp *r, struct result *out, struct errinfo *ei) WARN_UNUSED;
-void ramp_sample(struct result *out); /* as struct command's */
+extern const char *const ramp_stop_defaults[]; /* conditions, ends with NULL */
+void ramp_sample(struct result *out);          /* as struct command's */
 #endif

@@ -1,5 +1,5 @@
 /* The figures of a step by name, for conditions and predictions. */
-#include "sim/ramp.h"
+#include "sim/ramp_parts.h"
 
 double ramp_operations_per_s(const struct ramp_step *s)
 {

@@ -1,7 +1,7 @@
 /* A folder of the ramp's own in each account that it works in, where the server knows folders; taken away at the end.
  */
 #include "base/mem.h"
-#include "sim/ramp.h"
+#include "sim/ramp_parts.h"
 #include "sim/remove.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* A ramp's figures, written three times: a table for people, JSON, CSV. One table of columns serves the two files. */
+#include "sim/ramp_report.h"
 #include "base/mem.h"
-#include "sim/ramp.h"
+#include "sim/ramp_parts.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,10 @@
  * verdict says where the knee is and what set it, the limit that follows, what ended the ramp, and which predictions
  * held. Of a ramp that was repeated every figure is a range. */
 #include "base/mem.h"
-#include "sim/ramp.h"
 #include "sim/ramp_cause.h"
 #include "sim/ramp_knee.h"
+#include "sim/ramp_parts.h"
+#include "sim/ramp_report.h"
 
 #include <math.h>
 #include <string.h>

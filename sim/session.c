@@ -1,5 +1,6 @@
 #include "sim/session.h"
 #include "base/mem.h"
+#include "sim/ramp_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
