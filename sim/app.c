@@ -124,7 +124,10 @@ static void on_foreground_timer(struct timer *t)
 
 void app_look_again(struct app *a)
 {
-    a->resync |= a->listed;
+    if (a->listed && a->w->caps & API_CAP_FEED)
+        a->gather_due = mono_now();
+    else
+        a->resync |= a->listed;
     app_kick_background(a);
 }
 

@@ -76,7 +76,7 @@ void app_kick_background(struct app *a);
 void app_kick_foreground(struct app *a);
 /* Nothing runs, nothing is gathered or known to be out of date. */
 bool app_quiet(const struct app *a);
-/* Lists everything open again. */
+/* Asks what has changed; without a feed everything open is listed again. */
 void app_look_again(struct app *a);
 /* Its event stream is to come back: what happened meanwhile it does not know yet. */
 bool app_deaf(const struct app *a);

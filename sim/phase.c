@@ -171,7 +171,8 @@ static MAY_YIELD void settle(struct phases *c)
     if (!w->ledger || stopping(c))
         return;
     worker_set_phase(w, PHASE_SETTLE);
-    if (!(w->caps & API_CAP_FEED)) { /* events, if any, may leave out what others did last: it looks once more */
+    if (!(w->caps & API_CAP_FEED) ||
+        !(w->caps & API_CAP_EVENTS)) { /* what others did last may not be known: once more */
         limit = mono_add(mono_now(), c->grace_us);
         while (!stopping(c) && !passed(limit) && any_acts(w))
             done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));

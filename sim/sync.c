@@ -173,7 +173,7 @@ static MAY_YIELD void check(struct app *a, bool minute)
         a->minute_due = mono_add(mono_now(), worker_poll_us(a->w));
     bool had_feed = has_feed(a), ok = !had_feed || ask_changes(a, cause);
     if (ok && !a->resync)
-        ok = list_folders(a, minute && !has_feed(a), cause);
+        ok = list_folders(a, (minute || had_feed) && !has_feed(a), cause); /* had_feed: it was lost just now */
     if (ok) {
         succeeded(a);
         return;

@@ -10,6 +10,7 @@
 
 struct digest {
     EVP_MD_CTX *ctx;
+    const EVP_MD *kind;
 };
 
 /* OpenSSL's hash calls fail only for want of memory or of the algorithm: neither leaves anything to do. */
@@ -21,14 +22,25 @@ static void must(int ok, const char *what)
     }
 }
 
-struct digest *digest_new(void)
+static struct digest *new_of(const EVP_MD *kind)
 {
     struct digest *d = mem_alloc(sizeof *d);
 
+    d->kind = kind;
     d->ctx = EVP_MD_CTX_new();
     must(d->ctx != NULL, "EVP_MD_CTX_new");
-    must(EVP_DigestInit_ex(d->ctx, EVP_sha256(), NULL), "SHA-256");
+    must(EVP_DigestInit_ex(d->ctx, kind, NULL), "the digest");
     return d;
+}
+
+struct digest *digest_new(void)
+{
+    return new_of(EVP_sha256());
+}
+
+struct digest *digest_new_sha1(void)
+{
+    return new_of(EVP_sha1());
 }
 
 void digest_free(struct digest **d)
@@ -41,13 +53,13 @@ void digest_free(struct digest **d)
 
 void digest_update(struct digest *d, const void *p, size_t n)
 {
-    must(EVP_DigestUpdate(d->ctx, p, n), "SHA-256");
+    must(EVP_DigestUpdate(d->ctx, p, n), "the digest");
 }
 
 void digest_final(struct digest *d, unsigned char out[DIGEST_SHA256_LEN])
 {
-    must(EVP_DigestFinal_ex(d->ctx, out, NULL), "SHA-256");
-    must(EVP_DigestInit_ex(d->ctx, EVP_sha256(), NULL), "SHA-256");
+    must(EVP_DigestFinal_ex(d->ctx, out, NULL), "the digest");
+    must(EVP_DigestInit_ex(d->ctx, d->kind, NULL), "the digest");
 }
 
 void digest_sha256(const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN])

@@ -5,8 +5,10 @@
 #include "base/str.h"
 #define DIGEST_SHA256_LEN 32
 #define DIGEST_MD5_LEN    16
-struct digest; /* a running SHA-256 */
+#define DIGEST_SHA1_LEN   20
+struct digest; /* a running SHA-256, or SHA-1 */
 struct digest *digest_new(void);
+struct digest *digest_new_sha1(void); /* for checksums that a protocol asks for; its digest has 20 bytes */
 void digest_free(struct digest **d);
 void digest_update(struct digest *d, const void *p, size_t n);
 void digest_final(struct digest *d, unsigned char out[DIGEST_SHA256_LEN]); /* d may be used again from the start */

@@ -1,7 +1,7 @@
 /* The webdav dialect's one way to make a request, and its table. What servers answer in different ways is learnt here:
  * how they want to be signed in to, that a folder's path ends in a slash, that a 207 may hold a failure. */
-#include "drive/webdav.h"
 #include "base/mem.h"
+#include "drive/webdav_cloud.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>
@@ -295,6 +295,8 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
     }
     if (!err && t.resp->status == 207)
         err = judge_multi(&t.multi, r);
+    if (!err && c->write && r->outcome == OUT_OK && !strstr(c->method, "LOCK"))
+        dav_feed_wrote(a);
     dav_multistatus_free(&t.multi.parser);
     buf_done(&t.destination);
     buf_done(c->path);
@@ -302,7 +304,7 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
     return err;
 }
 
-#define AT_BEST (API_CAP_LOCKS | API_CAP_VERSIONS | API_CAP_RANGES | API_CAP_STORAGE)
+#define AT_BEST (API_CAP_LOCKS | API_CAP_VERSIONS | API_CAP_RANGES | API_CAP_STORAGE | DAV_CLOUD_CAPS)
 
 const struct api_dialect api_dialect_webdav = {
     .name = "webdav",
@@ -330,4 +332,8 @@ const struct api_dialect api_dialect_webdav = {
     .move = webdav_move,
     .copy = webdav_copy,
     .trash = webdav_trash,
+    .changes = webdav_changes,
+    .trash_list = webdav_trash_list,
+    .restore = webdav_restore,
+    .purge = webdav_purge,
 };

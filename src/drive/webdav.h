@@ -21,6 +21,8 @@ struct dav {
     char *user, *password; /* NULL: nobody, without Authorization */
     struct http_auth auth;
     bool own_cloud;        /* Nextcloud or ownCloud */
+    char *trash;           /* encoded path of the login's trash-bin; NULL: none known */
+    struct dav_feed *feed; /* NULL: nobody asks this client for changes */
     const char *copied[1]; /* the id of the last copy, for api_job.ids */
 };
 static inline struct dav *dav_of(const struct api *a)
@@ -63,13 +65,14 @@ bool dav_etag(const char *etag, char *dst, size_t n, bool *weak);
 struct dav_look {
     bool found, folder, weak;
     char version[DRIVE_ID_MAX + 1], own_id[DRIVE_ID_MAX + 1];
+    char checksums[256]; /* "SHA1:… MD5:…"; "": not told */
     int64_t size, total, used, available;
     struct wall modified;
 };
 MAY_YIELD enum err dav_look(struct api *a, struct buf *path, struct dav_look *out, struct api_result *r);
-/* Fills out from a look at what was just made at this place; its id is known from then on. */
-MAY_YIELD void dav_look_at_new(struct api *a, const char *parent, const char *name, bool folder, struct arena *mem,
-                               struct drive_file *out);
+/* Fills out (NULL: none) from a look at what was just made at this place; its id is known from then on. */
+MAY_YIELD struct dav_look dav_look_at_new(struct api *a, const char *parent, const char *name, bool folder,
+                                          struct arena *mem, struct drive_file *out);
 
 MAY_YIELD enum err webdav_list(struct api *a, const char *folder, struct arena *mem, struct drive_listing *out,
                                struct api_result *r);

@@ -1,14 +1,18 @@
 /* What Nextcloud and ownCloud add: another path for each user's files, and calls (OCS) by which an administrator makes
  * accounts. They take Basic sign-in with OCS-APIRequest, so that no request token of a browser's session is needed. */
+#include "drive/webdav_cloud.h"
+#include "base/digest.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "drive/target.h"
-#include "drive/webdav.h"
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define ANSWER_MAX (1 << 20)
 #define FILES_PATH "/remote.php/dav/files/"
+#define SUM_KIND   "SHA1:" /* ownCloud refuses what it does not know; Nextcloud keeps what it is given */
+#define TRASH_PATH "/remote.php/dav/trashbin/"
 
 static int keep(void *arg, const char *p, size_t n)
 {
@@ -36,17 +40,24 @@ static MAY_YIELD struct json *ask_json(struct api *a, struct buf *path, const ch
     return j;
 }
 
-static void set_files(struct dav *d, const char *before, const char *user)
+static char *users_path(const char *before, const char *kind, const char *user)
 {
     struct buf path = BUF_INIT(DAV_PATH_MAX);
     enum err err = buf_append_str(&path, before);
     if (!err && user)
-        err = buf_append_str(&path, FILES_PATH);
+        err = buf_append_str(&path, kind);
     if (!err && user)
         err = str_url_encode(&path, sv_of(user), "");
     (void)err; /* of a URL, which is shorter */
+    return buf_take(&path, NULL);
+}
+
+static void set_files(struct dav *d, const char *before, const char *user)
+{
     mem_free(d->files);
-    d->files = buf_take(&path, NULL);
+    mem_free(d->trash);
+    d->files = users_path(before, FILES_PATH, user);
+    d->trash = user ? users_path(before, TRASH_PATH, user) : NULL;
     d->own_cloud = user != NULL;
 }
 
@@ -171,4 +182,26 @@ enum err dav_cloud_users(struct api *a, bool *admin, bool *strangers, struct api
     }
     json_free(&j);
     return err;
+}
+
+/* ---- checksums ---- */
+
+static const char sum_name[] = "OC-Checksum: " SUM_KIND;
+
+const char *dav_checksum_header(const struct api *a, const struct content *c, char dst[DAV_CHECKSUM_MAX])
+{
+    unsigned char sum[DIGEST_SHA1_LEN];
+    char hex[2 * DIGEST_SHA1_LEN + 1];
+    if (!dav_of(a)->own_cloud)
+        return NULL;
+    content_sha1(c, sum);
+    digest_hex(hex, sum, sizeof sum);
+    snprintf(dst, DAV_CHECKSUM_MAX, "%s%s", sum_name, hex);
+    return dst;
+}
+
+bool dav_checksum_fits(const char *told, const char *header)
+{
+    const char *theirs = strcasestr(told, SUM_KIND), *ours = header ? header + strlen(sum_name) : NULL;
+    return !theirs || !ours || strncasecmp(theirs + strlen(SUM_KIND), ours, 2 * (size_t)DIGEST_SHA1_LEN) == 0;
 }

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/ranged.h"
-#include "drive/webdav.h"
+#include "drive/webdav_cloud.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 static const char wanted[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                              "<D:propfind xmlns:D=\"DAV:\" xmlns:oc=\"http://owncloud.org/ns\"><D:prop>"
                              "<D:resourcetype/><D:getcontentlength/><D:getetag/><D:getlastmodified/>"
-                             "<oc:fileid/><oc:size/></D:prop></D:propfind>";
+                             "<oc:fileid/></D:prop></D:propfind>";
 static const char wanted_plain[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n"
                                    "<D:propfind xmlns:D=\"DAV:\"><D:prop>"
                                    "<D:resourcetype/><D:getcontentlength/><D:getetag/><D:getlastmodified/>"
@@ -20,7 +20,7 @@ static const char wanted_alone[] = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n
                                    "<D:propfind xmlns:D=\"DAV:\" xmlns:oc=\"http://owncloud.org/ns\"><D:prop>"
                                    "<D:resourcetype/><D:getcontentlength/><D:getetag/><D:getlastmodified/>"
                                    "<D:quota-used-bytes/><D:quota-available-bytes/>"
-                                   "<oc:fileid/><oc:size/></D:prop></D:propfind>";
+                                   "<oc:fileid/><oc:size/><oc:checksums/></D:prop></D:propfind>";
 
 /* ---- hrefs ---- */
 
@@ -80,6 +80,8 @@ static bool on_look(void *arg, const struct dav_item *item)
                              .modified = item->modified};
     if (item->etag)
         dav_etag(item->etag, out->version, sizeof out->version, &out->weak);
+    if (item->checksum && !str_fit(out->checksums, sizeof out->checksums, item->checksum))
+        out->checksums[0] = '\0';
     if (item->own_id && !str_fit(out->own_id, sizeof out->own_id, item->own_id))
         out->own_id[0] = '\0';
     return true;
@@ -111,8 +113,8 @@ static void fill(struct drive_file *out, const struct dav_look *look, struct are
     out->modified = look->modified;
 }
 
-void dav_look_at_new(struct api *a, const char *parent, const char *name, bool folder, struct arena *mem,
-                     struct drive_file *out)
+struct dav_look dav_look_at_new(struct api *a, const char *parent, const char *name, bool folder, struct arena *mem,
+                                struct drive_file *out)
 {
     struct dav_look look = {.size = -1};
     struct api_result r;
@@ -127,11 +129,12 @@ void dav_look_at_new(struct api *a, const char *parent, const char *name, bool f
     }
     const char *id = id_of(a, parent, name, look.own_id);
     if (!out)
-        return;
+        return look;
     *out = (struct drive_file){.id = arena_strdup(mem, id), .name = arena_strdup(mem, name), .size = -1};
     out->parent_id = parent ? arena_strdup(mem, parent) : NULL;
     fill(out, &look, mem);
     out->folder = folder;
+    return look;
 }
 
 enum err webdav_info(struct api *a, const char *id, struct arena *mem, struct drive_file *out,
@@ -176,47 +179,17 @@ enum err webdav_storage(struct api *a, struct api_storage *out, struct api_resul
 enum err webdav_probe(struct api *a, struct api_result *r)
 {
     struct api_storage storage;
+    dav_trash_probe(a);
     return webdav_storage(a, &storage, r);
 }
 
-/* ---- a listing ---- */
+/* ---- what is in a folder ---- */
 
-struct listing {
-    struct api *a;
-    const char *folder; /* id; NULL: the top */
-    struct buf own;     /* its path, decoded */
-    struct buf href;
-    struct arena *mem;
-    struct drive_file *items; /* malloc'ed while it grows */
-    size_t n, cap;
-    bool self, elsewhere, weak, strong;
+struct children {
+    const struct dav_children *c;
+    struct buf own, href; /* the folder's path and an item's, decoded */
+    bool self, elsewhere, any;
 };
-
-static struct drive_file *room(struct listing *l)
-{
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 32;
-        l->items = mem_realloc_array(l->items, l->cap, sizeof *l->items);
-    }
-    return &l->items[l->n++];
-}
-
-static void add(struct listing *l, const char *name, const struct dav_item *item)
-{
-    char version[DRIVE_ID_MAX + 1] = "";
-    bool weak = false;
-    const char *own_id = item->own_id && strlen(item->own_id) <= DRIVE_ID_MAX ? item->own_id : NULL;
-    struct drive_file *f = room(l);
-    *f = (struct drive_file){.id = arena_strdup(l->mem, id_of(l->a, l->folder, name, own_id)),
-                             .name = arena_strdup(l->mem, name),
-                             .parent_id = l->folder ? arena_strdup(l->mem, l->folder) : NULL,
-                             .size = item->folder ? -1 : item->size,
-                             .modified = item->modified,
-                             .folder = item->folder};
-    if (!item->folder && item->etag && dav_etag(item->etag, version, sizeof version, &weak))
-        f->version = arena_strdup(l->mem, version);
-    l->weak |= !item->folder && !f->version;
-}
 
 /* Whether a path is that of an entry right in the folder `own`: nothing that leads out of it again, or that a zero byte
  * would make another one. */
@@ -229,9 +202,9 @@ static bool is_entry(struct sv path, struct sv own)
            !sv_eq(name, SV(".."));
 }
 
-static bool on_listed(void *arg, const struct dav_item *item)
+static bool on_child(void *arg, const struct dav_item *item)
 {
-    struct listing *l = arg;
+    struct children *l = arg;
     buf_reset(&l->href);
     if (item->status >= 400)
         return true; /* one that may not be looked at */
@@ -240,57 +213,108 @@ static bool on_listed(void *arg, const struct dav_item *item)
     struct sv path = {buf_cstr(&l->href), l->href.len}, own = {buf_cstr(&l->own), l->own.len};
     if (sv_eq(path, own)) {
         l->self = true;
+        l->c->entry(l->c->arg, NULL, item);
         return true;
     }
     if (!is_entry(path, own)) {
         l->elsewhere = true;
         return true;
     }
-    const char *name = path.p + own.n + 1;
-    if (!l->folder && strcmp(name, API_MARKER) == 0)
-        return true;
-    add(l, name, item);
+    l->any = true;
+    l->c->entry(l->c->arg, path.p + own.n + 1, item);
     return true;
 }
 
-static enum err finish(struct listing *l, struct drive_listing *out, struct api_result *r)
+enum err dav_children(struct api *a, struct buf *path, const struct dav_children *c, struct api_result *r)
 {
-    if (!l->self && (l->elsewhere || l->n == 0))
-        return api_wrong(r, "the answer lists another folder than was asked for");
-    if (l->elsewhere)
+    struct children l = {.c = c, .own = BUF_INIT(DAV_PATH_MAX), .href = BUF_INIT(DAV_PATH_MAX)};
+    enum err err = href_path(buf_cstr(path), &l.own);
+    const struct dav_call call = {.method = "PROPFIND",
+                                  .path = path,
+                                  .headers = {c->itself_alone ? "Depth: 0" : "Depth: 1"},
+                                  .xml = c->xml,
+                                  .item = on_child,
+                                  .arg = &l};
+    err = dav_perform(a, &call, r);
+    if (!err && r->outcome == OUT_OK && !l.self && (l.elsewhere || !l.any))
+        err = api_wrong(r, "the answer lists another folder than was asked for");
+    else if (!err && l.elsewhere)
         LOGW("webdav", "a listing names entries that are not in its folder: they are left out");
-    if (l->weak)
+    buf_done(&l.own);
+    buf_done(&l.href);
+    return err;
+}
+
+/* ---- a listing ---- */
+
+struct listing {
+    struct api *a;
+    const char *folder; /* id; NULL: the top */
+    struct arena *mem;
+    struct drive_file *items; /* malloc'ed while it grows */
+    size_t n, cap;
+    uint64_t tag; /* the folder's own */
+    bool untagged;
+};
+
+static struct drive_file *room(struct listing *l)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 32;
+        l->items = mem_realloc_array(l->items, l->cap, sizeof *l->items);
+    }
+    return &l->items[l->n++];
+}
+
+static void on_listed(void *arg, const char *name, const struct dav_item *item)
+{
+    struct listing *l = arg;
+    char version[DRIVE_ID_MAX + 1] = "";
+    bool weak = false;
+    if (!name) {
+        l->tag = dav_feed_tag(item);
+        return;
+    }
+    if (!l->folder && strcmp(name, API_MARKER) == 0)
+        return;
+    const char *own_id = item->own_id && strlen(item->own_id) <= DRIVE_ID_MAX ? item->own_id : NULL;
+    struct drive_file *f = room(l);
+    *f = (struct drive_file){.id = arena_strdup(l->mem, id_of(l->a, l->folder, name, own_id)),
+                             .name = arena_strdup(l->mem, name),
+                             .parent_id = l->folder ? arena_strdup(l->mem, l->folder) : NULL,
+                             .size = item->folder ? -1 : item->size,
+                             .modified = item->modified,
+                             .folder = item->folder};
+    if (!item->folder && item->etag && dav_etag(item->etag, version, sizeof version, &weak))
+        f->version = arena_strdup(l->mem, version);
+    l->untagged |= !item->folder && !f->version;
+}
+
+static void finish(struct listing *l, struct drive_listing *out)
+{
+    if (l->untagged)
         l->a->caps &= ~(unsigned)API_CAP_VERSIONS;
+    dav_feed_listed(l->a, l->folder, l->tag);
     out->items = arena_alloc(l->mem, (l->n + 1) * sizeof *out->items);
     if (l->n)
         memcpy(out->items, l->items, l->n * sizeof *out->items);
     out->n = l->n;
-    return ERR_OK;
 }
 
 enum err webdav_list(struct api *a, const char *folder, struct arena *mem, struct drive_listing *out,
                      struct api_result *r)
 {
-    struct listing l = {
-        .a = a, .folder = folder, .mem = mem, .own = BUF_INIT(DAV_PATH_MAX), .href = BUF_INIT(DAV_PATH_MAX)};
+    struct listing l = {.a = a, .folder = folder, .mem = mem};
+    const struct dav_children c = {.xml = dav_of(a)->own_cloud ? wanted : wanted_plain, .entry = on_listed, .arg = &l};
     struct buf path;
     *out = (struct drive_listing){0};
     a->pages = 1;
     if (!dav_path(a, folder, true, &path, r))
         return ERR_OK;
-    enum err err = href_path(buf_cstr(&path), &l.own);
-    const struct dav_call c = {.method = "PROPFIND",
-                               .path = &path,
-                               .headers = {"Depth: 1"},
-                               .xml = dav_of(a)->own_cloud ? wanted : wanted_plain,
-                               .item = on_listed,
-                               .arg = &l};
-    err = dav_perform(a, &c, r);
+    enum err err = dav_children(a, &path, &c, r);
     if (!err && r->outcome == OUT_OK)
-        err = finish(&l, out, r);
+        finish(&l, out);
     mem_free(l.items);
-    buf_done(&l.own);
-    buf_done(&l.href);
     return err;
 }
 

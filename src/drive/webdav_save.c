@@ -2,7 +2,7 @@
  * before it is called a conflict, since servers have tags that no condition can hold with: weak ones (some are weak
  * for a second after a change), and those of a compressed body. */
 #include "base/mem.h"
-#include "drive/webdav.h"
+#include "drive/webdav_cloud.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -116,7 +116,8 @@ enum err webdav_unlock(struct api *a, const char *id, const char *lock_id, struc
 struct save {
     const char *id, *version, *lock_id; /* version as it was listed */
     const struct content *content;
-    bool stripped; /* its "-gzip" left out this time */
+    const char *sum; /* a header; NULL: none */
+    bool stripped;   /* its "-gzip" left out this time */
 };
 
 static MAY_YIELD enum err put(struct api *a, const struct save *s, struct api_result *r)
@@ -138,6 +139,7 @@ static MAY_YIELD enum err put(struct api *a, const struct save *s, struct api_re
         snprintf(lock, sizeof lock, "If: (<%s>)", s->lock_id);
         c.headers[n++] = lock;
     }
+    c.headers[n++] = s->sum;
     return dav_perform(a, &c, r);
 }
 
@@ -192,11 +194,13 @@ static MAY_YIELD bool may_hold(struct api *a, const struct save *s, bool last, s
 enum err webdav_replace(struct api *a, const char *id, const char *name, const char *version, const char *lock_id,
                         const struct content *content, struct arena *mem, struct drive_file *out, struct api_result *r)
 {
+    char sum[DAV_CHECKSUM_MAX];
     struct save s = {.id = id, .version = version, .lock_id = lock_id, .content = content};
     bool gzip = version && sv_ends(sv_of(version), SV("-gzip"));
     struct mono first = {0};
     enum err err = ERR_OK;
     (void)name;
+    s.sum = dav_checksum_header(a, content, sum);
     for (unsigned tries = 1;; tries++) {
         err = put(a, &s, r);
         first = first.us ? first : r->sent;

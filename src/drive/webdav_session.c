@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "drive/scheme.h"
 #include "drive/target.h"
-#include "drive/webdav.h"
+#include "drive/webdav_cloud.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +39,8 @@ void webdav_close(struct api *a)
     mem_free(d->prefix);
     mem_free(d->files);
     mem_free(d->root);
+    mem_free(d->trash);
+    dav_feed_free(&d->feed);
     mem_free(d->user);
     mem_free(d->password);
     mem_free(d);
@@ -72,6 +74,7 @@ void webdav_share(struct api *to, const struct api *from)
         d->auth = f->auth;
     set_text(&d->files, f->files);
     set_text(&d->root, f->root);
+    set_text(&d->trash, f->trash);
     d->own_cloud = f->own_cloud;
 }
 
@@ -132,6 +135,8 @@ enum err webdav_sign_in(struct api *a, const char *email, const char *password, 
     enum err err = dav_find_files(a, r);
     if (err)
         return err;
+    if (!d->own_cloud)
+        a->caps &= ~(unsigned)DAV_CLOUD_CAPS;
     err = buf_appendf(&path, "%s/", d->files);
     if (!err)
         err = dav_look(a, &path, &look, r);
@@ -256,6 +261,8 @@ enum err webdav_unclaim(struct api *a, struct api_result *r)
     if (!err)
         err = dav_perform(a, &(struct dav_call){.method = "DELETE", .path = &path, .write = true}, r);
     buf_done(&path);
+    if (!err && r->outcome == OUT_OK && a->caps & API_CAP_TRASH)
+        err = dav_trash_empty(a, r);
     return err;
 }
 

@@ -2,7 +2,7 @@
  * If-None-Match or Overwrite: F, and a taken name gets " (1)" as the app's own server would give it. */
 #include "base/mem.h"
 #include "drive/path.h"
-#include "drive/webdav.h"
+#include "drive/webdav_cloud.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -40,25 +40,16 @@ enum err webdav_folder_create(struct api *a, const char *parent, const char *nam
     if (!err && r->status == 405)
         exists(r);
     if (!err && r->outcome == OUT_OK)
-        dav_look_at_new(a, parent, name, true, mem, out);
+        (void)dav_look_at_new(a, parent, name, true, mem, out);
     return err;
 }
 
 /* ---- uploads ---- */
 
-static const char *checksum_header(struct buf *out, const struct content *c)
+static MAY_YIELD enum err put_new(struct api *a, const struct api_upload *u, const char *name, const char *sum,
+                                  struct api_result *r)
 {
-    unsigned char sum[32];
-    enum err err = buf_append_str(out, "OC-Checksum: SHA256:");
-    content_sha256(c, sum);
-    for (size_t i = 0; i < sizeof sum && !err; i++)
-        err = buf_appendf(out, "%02x", sum[i]);
-    return err ? NULL : buf_cstr(out);
-}
-
-static MAY_YIELD enum err put_new(struct api *a, const struct api_upload *u, const char *name, struct api_result *r)
-{
-    struct buf path, sum = BUF_INIT(128);
+    struct buf path;
     char mtime[48];
     if (!dav_path(a, u->parent_id, true, &path, r))
         return ERR_OK;
@@ -76,41 +67,49 @@ static MAY_YIELD enum err put_new(struct api *a, const struct api_upload *u, con
         snprintf(mtime, sizeof mtime, "X-OC-Mtime: %lld", (long long)(u->modified.us / US_PER_S));
         c.headers[n++] = mtime;
     }
-    if (dav_of(a)->own_cloud)
-        c.headers[n++] = checksum_header(&sum, u->content);
+    c.headers[n++] = sum;
     err = dav_perform(a, &c, r);
-    buf_done(&sum);
     if (!err && r->status == 412)
         exists(r);
     return err;
 }
 
+/* What was acknowledged is there as it was sent: by its size, and by its checksum where the server tells one. */
+static enum err judge_stored(const struct api_upload *u, const char *sum, const struct dav_look *look,
+                             struct api_result *r)
+{
+    bool whole = !look->found || look->size < 0 || (uint64_t)look->size == u->content->size;
+    if (whole && dav_checksum_fits(look->checksums, sum))
+        return ERR_OK;
+    if (!whole)
+        snprintf(r->reason, sizeof r->reason, "%llu bytes were sent, %lld are stored",
+                 (unsigned long long)u->content->size, (long long)look->size);
+    else
+        snprintf(r->reason, sizeof r->reason, "the server tells another checksum than was sent: %.100s",
+                 look->checksums);
+    r->outcome = OUT_WRONG;
+    r->err = ERR_WRONG;
+    return ERR_WRONG;
+}
+
 enum err webdav_upload(struct api *a, const struct api_upload *u, struct arena *mem, struct drive_file *out,
                        struct api_result *r)
 {
+    char header[DAV_CHECKSUM_MAX];
+    const char *name = u->name, *sum = dav_checksum_header(a, u->content, header);
+    struct dav_look look;
     enum err err = ERR_OK;
-    const char *name = u->name;
     for (unsigned i = 0; i <= NUMBERS_MAX && !err; i++) {
         name = numbered(mem, u->name, i);
         a->extra += i > 0;
-        err = put_new(a, u, name, r);
+        err = put_new(a, u, name, sum, r);
         if (err || !dav_is_name_taken(r))
             break;
     }
     if (err || r->outcome != OUT_OK)
         return err;
-    struct drive_file made;
-    dav_look_at_new(a, u->parent_id, name, false, mem, &made);
-    if (made.size >= 0 && (uint64_t)made.size != u->content->size && made.version) {
-        snprintf(r->reason, sizeof r->reason, "%llu bytes were sent, %lld are stored",
-                 (unsigned long long)u->content->size, (long long)made.size);
-        r->outcome = OUT_WRONG;
-        r->err = ERR_WRONG;
-        return ERR_WRONG;
-    }
-    if (out)
-        *out = made;
-    return ERR_OK;
+    look = dav_look_at_new(a, u->parent_id, name, false, mem, out);
+    return judge_stored(u, sum, &look, r);
 }
 
 /* ---- rename, move, copy, delete ---- */
@@ -227,7 +226,7 @@ enum err webdav_copy(struct api *a, const char *const *ids, size_t n, const char
     }
     if (!err && r->outcome == OUT_OK && n == 1) {
         struct drive_file made;
-        dav_look_at_new(a, parent, name, false, mem, &made);
+        (void)dav_look_at_new(a, parent, name, false, mem, &made);
         d->copied[0] = names_id(a->names, parent, name, d->own_cloud ? made.id : NULL); /* lives on */
         job->ids = d->copied;
         job->n_ids = 1;

@@ -9,11 +9,12 @@
 #define TEXT_MAX  (16 * 1024)
 #define DAV       "DAV:"
 #define OWNCLOUD  "http://owncloud.org/ns"
+#define NEXTCLOUD "http://nextcloud.org/ns"
 #define SABRE     "http://sabredav.org/ns"
 
 /* Properties count when their propstat's status, which comes after them, says so. */
 struct props {
-    char *etag, *own_id;
+    char *etag, *own_id, *checksum, *trashed_from;
     int64_t size, total, used, available;
     struct wall modified;
     bool folder, any;
@@ -35,6 +36,8 @@ static void props_reset(struct props *p)
 {
     mem_free(p->etag);
     mem_free(p->own_id);
+    mem_free(p->checksum);
+    mem_free(p->trashed_from);
     *p = (struct props){.size = -1, .total = -1, .used = -1, .available = -1};
 }
 
@@ -60,6 +63,10 @@ static const char *known(const char *ns, const char *name)
         {DAV, "quota-available-bytes", "available"},
         {OWNCLOUD, "fileid", "own_id"},
         {OWNCLOUD, "size", "total"},
+        {OWNCLOUD, "checksums", "checksums"},
+        {OWNCLOUD, "checksum", "checksum"},
+        {OWNCLOUD, "trashbin-original-location", "trashed_from"},
+        {NEXTCLOUD, "trashbin-original-location", "trashed_from"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (strcmp(rows[i].name, name) == 0 && strcmp(rows[i].ns, ns) == 0)
@@ -91,7 +98,8 @@ static void take_property(struct props *p, const char *name, struct sv text)
     const struct {
         const char *name;
         char **to;
-    } texts[] = {{"etag", &p->etag}, {"own_id", &p->own_id}};
+    } texts[] = {
+        {"etag", &p->etag}, {"own_id", &p->own_id}, {"checksum", &p->checksum}, {"trashed_from", &p->trashed_from}};
     const struct {
         const char *name;
         int64_t *to;
@@ -141,6 +149,8 @@ static bool end_response(struct dav_multistatus *m)
                                   .has_props = p->any,
                                   .etag = p->etag,
                                   .own_id = p->own_id,
+                                  .checksum = p->checksum,
+                                  .trashed_from = p->trashed_from,
                                   .size = p->size,
                                   .total = p->total,
                                   .used = p->used,
@@ -188,7 +198,7 @@ static bool on_end(void *arg, const char *ns, const char *full_name)
     struct sv text = sv_trim((struct sv){buf_cstr(&m->text), m->text.len});
     const char *name = m->names[--m->depth], *in = above(m, 1);
     (void)ns, (void)full_name;
-    if (is(in, "prop") && name[0])
+    if ((is(in, "prop") || is(in, "checksums")) && name[0])
         take_property(&m->pending, name, text);
     else if (is(name, "href") && is(in, "response"))
         take_text(&m->href, text);

@@ -11,6 +11,8 @@ struct dav_item {
     int status;                /* of the item as a whole; 0: it has properties instead */
     bool folder, has_props;    /* has_props: at least one that was asked for is there */
     const char *etag, *own_id; /* NULL: not told; own_id: oc:fileid */
+    const char *checksum;      /* oc:checksums, "SHA1:… MD5:…" */
+    const char *trashed_from;  /* of what is in the trash-bin: its path among the user's files */
     int64_t size, total;       /* total: oc:size, of all in a folder; -1: not told */
     int64_t used, available;   /* quota; -1: not told, or unlimited */
     struct wall modified;      /* us 0: not told */

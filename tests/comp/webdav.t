@@ -1,5 +1,5 @@
 # The webdav dialect against servers that answer oddly: tags that no condition holds with, hrefs as they should not be,
-# failures inside a 207, redirects; and what Nextcloud adds, which no test here can start.
+# failures inside a 207, redirects.
 use strict;
 use warnings;
 use Test::More;
@@ -146,26 +146,6 @@ for my $hrefs (qw(raw absolute)) {
     is $r->{status}, 0, 'a server of class 1' or diag $r->{out};
     like $r->{out}, qr/no edit locks: saves by version alone/, 'the fallback is said';
     is $d->count(qr/^LOCK/), 0, 'no lock is asked for';
-}
-
-# ---- Nextcloud
-{
-    my $d = FakeDav->new(cloud => 1, prefix => '');
-    my $r = run_on($d, qw(seed 1 0.002));
-    is $r->{status}, 0, 'a cloud, with its administrator' or diag $r->{out}, $r->{err};
-    my @made = grep { $_->{method} eq 'POST' && $_->{path} =~ m{^/ocs/} } @{ $d->log };
-    is scalar(@made), 2, 'owner and user are signed up by OCS';
-    is scalar(grep { ($_->{headers}{'ocs-apirequest'} // '') ne 'true' } @made), 0, 'without a browser\'s request token';
-    my @puts = grep { $_->{method} eq 'PUT' && $_->{path} !~ /made-by/ } @{ $d->log };
-    is scalar(grep { $_->{path} !~ m{^/remote\.php/dav/files/owner%40load\.test/drivesim-load/} } @puts), 0, 'files of the owner';
-    is scalar(grep { ($_->{headers}{'oc-checksum'} // '') !~ /^SHA256:[0-9a-f]{64}$/ } @puts), 0, 'with their checksums';
-    is scalar(grep { ($_->{headers}{'x-oc-mtime'} // '') !~ /^\d+$/ } @puts), 0, 'and times';
-    $r = run_on($d, qw(run 2 2 120 2));
-    is $r->{status}, 0, 'a run there' or diag $r->{out}, $r->{err};
-    cmp_ok $r->{json}{actions}{done}, '>', 0, 'at work';
-    $r = run_on(FakeDav->new(cloud => 1, prefix => '', strangers => ['carol']), qw(seed 0 0.002));
-    is $r->{status}, 3, 'a cloud that holds other users';
-    like $r->{err}, qr/holds other users, outside \@load\.test/, 'is refused';
 }
 
 # ---- options

@@ -6,7 +6,11 @@ package FakeDav;
 #   $d->rule(method => 'DELETE', path => qr{/x$}, status => 207, body => $xml, times => 1);   # instead of what it does
 #   etags => 'weak' | 'gzip' | 'none' | 'fresh'   # W/"x" for ever; "x-gzip" listed, "x" compared; none; weak for a second
 #   hrefs => 'raw' | 'absolute'                   # not encoded; with scheme and host
-#   cloud => 1                                    # as Nextcloud: status.php, files of each user, OCS accounts, oc:fileid
+#   cloud => 1                                    # as Nextcloud: status.php, files of each user, OCS accounts, oc:fileid,
+#                                                 # oc:size, checksums, trash-bin; a folder's ETag changes with all below it
+#   cloud => 1, trash => 0, frozen => 1           # … without a trash-bin; … with ETags of folders that never change
+#   cloud => 1, checksum => 'refuse' | 'SHA1:…'   # … that refuses every checksum; … that tells this one of every file
+#   app => { ann => 'token' }                     # app passwords: the account's own is refused
 #   empty => 1                                    # every upload is stored as nothing
 #   strangers => ['carol'], redirect => $url, locks => 0, slash => 1 (a folder without its slash is redirected)
 #   $d->log; $d->tree; $d->url; $d->stop;
@@ -32,7 +36,7 @@ sub new {
     if (!$pid) {
         $SIG{$_} = 'DEFAULT' for qw(INT TERM);
         $SIG{PIPE} = 'IGNORE';
-        my $self = bless { c => $c, tree => {}, log => [], rules => [], n => 0, locks => {} }, 'FakeDav::Server';
+        my $self = bless { c => $c, tree => {}, bins => {}, log => [], rules => [], n => 0, locks => {} }, 'FakeDav::Server';
         eval { $self->serve($listen); 1 } or print STDERR "FakeDav: $@";
         POSIX::_exit(0);
     }
@@ -49,8 +53,11 @@ sub _ctl {
     return $J->decode((split /\r\n\r\n/, $all, 2)[1])->{result};
 }
 sub rule { my ($self, %r) = @_; $r{path} = "$r{path}" if defined $r{path}; return $self->_ctl(rule => \%r) }
-sub log { return $_[0]->_ctl('log') }      # [{method, path, status, headers => {lower-case name => value}}]
-sub tree { return $_[0]->_ctl('tree') }    # {path => size, or -1 of a folder}
+# Only what is new is fetched: a test may look again and again.
+sub log { my ($self) = @_; push @{ $self->{seen} }, @{ $self->_ctl(log => scalar @{ $self->{seen} //= [] }) }; return $self->{seen} }      # [{method, path, status, headers => {lower-case name => value}, body => of a PROPFIND}]
+sub tree { return $_[0]->_ctl('tree') }    # {path => size, or -1 of a folder}; of all users
+sub bin { return $_[0]->_ctl('bin') }      # {item => where it was}, of all users
+sub resize { my ($self, $path, $by) = @_; return $self->_ctl(resize => [ $path, $by ]) }    # what oc:size tells of a folder
 sub put { my ($self, $path, $data) = @_; return $self->_ctl(put => [ $path, $data ]) }    # data undef: a folder
 sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
 sub stop {
@@ -65,6 +72,7 @@ sub DESTROY { my ($self) = @_; local ($?, $@); $self->stop if $self->{owner} == 
 package FakeDav::Server;
 use strict;
 use warnings;
+use Digest::SHA qw(sha1_hex);
 use MIME::Base64;
 use Time::HiRes qw(time);
 
@@ -108,21 +116,35 @@ sub answer {
         return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " . length($json) . "\r\n\r\n$json";
     }
     my ($status, $type, $text, @more) = $self->handle($method, $target, \%h, $body);
-    push @{ $self->{log} }, { method => $method, path => $target, status => $status, headers => \%h };
+    push @{ $self->{log} }, { method => $method, path => $target, status => $status, headers => \%h, $method eq 'PROPFIND' ? (body => $body) : () };
     $text = '' if $method eq 'HEAD';
     return join "\r\n", "HTTP/1.1 $status X", 'Content-Type: ' . ($type // 'text/html'), 'Content-Length: ' . length($text // ''),
         @more, '', $text // '';
 }
 
 sub ctl_rule { my ($self, $r) = @_; push @{ $self->{rules} }, $r; return 1 }
-sub ctl_log { return $_[0]{log} }
+sub ctl_log { my ($self, $from) = @_; return [ @{ $self->{log} }[ $from .. $#{ $self->{log} } ] ] }
 sub ctl_tree { my ($self) = @_; return { map { $_ => $self->{tree}{$_}{dir} ? -1 : length $self->{tree}{$_}{data} } keys %{ $self->{tree} } } }
+sub ctl_bin { my ($self) = @_; return { map { my $b = $_; map { $_ => $b->{$_}{from} } keys %$b } values %{ $self->{bins} } } }
+sub ctl_resize { my ($self, $a) = @_; $self->{resized}{ $a->[0] } = $a->[1]; return 1 }
 sub ctl_put { my ($self, $a) = @_; $self->store($a->[0], $a->[1]); return 1 }
 
 sub store {
     my ($self, $path, $data) = @_;
     my $old = $self->{tree}{$path};
     $self->{tree}{$path} = { dir => !defined $data, data => $data, rev => ++$self->{n}, id => $old ? $old->{id} : ++$self->{n}, at => time };
+    $self->touched($path);
+    return;
+}
+# What is above it changes with it, in a cloud; elsewhere only the folder itself does.
+sub touched {
+    my ($self, $path) = @_;
+    return if $self->{c}{frozen};
+    while (length $path) {
+        $path = up($path);
+        $self->{tree}{$path}{rev} = ++$self->{n} if $self->{tree}{$path};
+        return if !$self->{c}{cloud};
+    }
     return;
 }
 
@@ -139,11 +161,14 @@ sub handle {
     if ($c->{cloud} && $target eq '/status.php') { return (200, 'application/json', '{"installed":true,"versionstring":"29.0.4","productname":"Nextcloud"}') }
     my ($user, $password) = split /:/, decode_base64(($h->{authorization} // '') =~ /^Basic (\S+)/ ? $1 : ''), 2;
     return (401, undef, '', 'WWW-Authenticate: Basic realm="x"')
-        if %{ $c->{users} } && (!defined $user || !exists $c->{users}{$user} || $c->{users}{$user} ne $password);
+        if %{ $c->{users} } && (!defined $user || !exists $c->{users}{$user} || ($c->{app}{$user} // $c->{users}{$user}) ne $password);
+    return (412, undef, '') if $target =~ m{^/ocs/} && ($h->{'ocs-apirequest'} // '') ne 'true';
     return $self->accounts($method, $body, $user) if $c->{cloud} && $target =~ m{^/ocs/v2\.php/cloud/users};
     my $path = $target =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ger;
     my $slash = $path =~ s{/\z}{};
     my $root = $c->{cloud} ? "/remote.php/dav/files/$user" : $c->{prefix};
+    return $self->trashbin($method, $path =~ s{^/remote\.php/dav/trashbin/\Q$user\E/}{}r, $h, $user)
+        if $c->{cloud} && ($c->{trash} // 1) && $path =~ m{^/remote\.php/dav/trashbin/\Q$user\E/};
     return (404, undef, '<title>404 Not Found</title>') if index($path, $root) != 0;
     $path = substr $path, length $root;
     return (301, undef, '', "Location: $target/") if $c->{slash} && !$slash && $self->{tree}{$path} && $self->{tree}{$path}{dir};
@@ -194,8 +219,11 @@ sub do_PUT {
     my ($self, $path, $h, $body) = @_;
     my $n = $self->{tree}{$path};
     return (412, undef, '') if ($h->{'if-none-match'} // '') eq '*' && $n || !$self->matches($h, $n);
+    return (400, 'application/xml', '<d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns"><s:message>The computed checksum does not match the one received from the client.</s:message></d:error>')
+        if ($self->{c}{checksum} // '') eq 'refuse' && $path !~ /made-by/ || ($h->{'oc-checksum'} // '') =~ /^SHA1:(.*)/ && sha1_hex($body) ne $1;
     return (409, undef, '') if !$self->parent_ok($path);
     $self->store($path, $self->{c}{empty} && $path !~ /made-by/ ? '' : $body);
+    $self->{tree}{$path}{sum} = $h->{'oc-checksum'};
     return ($n ? 204 : 201);
 }
 sub do_GET {
@@ -204,10 +232,41 @@ sub do_GET {
     return $n && !$n->{dir} ? (200, 'application/octet-stream', $n->{data}, 'ETag: ' . $self->tag($n)) : (404, undef, '');
 }
 sub do_DELETE {
-    my ($self, $path) = @_;
+    my ($self, $path, $h, undef, $root) = @_;
     return (404, undef, '') if !$self->{tree}{$path};
-    delete $self->{tree}{$_} for grep { $_ eq $path || index($_, "$path/") == 0 } keys %{ $self->{tree} };
+    my %gone = map { substr($_, length $path) => delete $self->{tree}{$_} } grep { $_ eq $path || index($_, "$path/") == 0 } keys %{ $self->{tree} };
+    $self->touched($path);
+    my ($user) = $root =~ m{/files/(.*)};
+    $self->{bins}{$user}{ ($path =~ m{([^/]*)$})[0] . '.d' . ++$self->{n} } = { from => substr($path, 1), all => \%gone } if defined $user && ($self->{c}{trash} // 1);
     return (204);
+}
+# /trashbin/USER/trash, /trash/ITEM, a MOVE to /restore/anything
+sub trashbin {
+    my ($self, $method, $below, $h, $user) = @_;
+    my $bin = $self->{bins}{$user} //= {};
+    my ($item) = $below =~ m{^trash/(.+)};
+    if ($method eq 'PROPFIND') {
+        my $base = "/remote.php/dav/trashbin/$user/trash/" =~ s/@/%40/r;
+        return (207, 'application/xml; charset=utf-8', '<d:multistatus xmlns:d="DAV:" xmlns:oc="http://owncloud.org/ns" xmlns:nc="http://nextcloud.org/ns">'
+            . join('', map { "<d:response><d:href>$base" . ($_->[0] =~ s{([^A-Za-z0-9._~-])}{sprintf '%%%02X', ord $1}ger) . "</d:href><d:propstat><d:prop>$_->[1]</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response>" }
+                [ '', '<d:resourcetype><d:collection/></d:resourcetype>' ], map { [ $_, $self->trashed($bin->{$_}) ] } sort keys %$bin) . '</d:multistatus>');
+    }
+    return (404, undef, '') if defined $item && !$bin->{$item};
+    if ($method eq 'DELETE') { delete @{$bin}{ defined $item ? $item : keys %$bin }; return (204) }
+    return (405, undef, '') if $method ne 'MOVE' || !defined $item;
+    return (403, undef, '') if ($h->{destination} // '') !~ m{/trashbin/[^/]+/restore/.};
+    my $t = delete $bin->{$item};
+    my $to = "/$t->{from}";
+    $to .= ' (restored)' if $self->{tree}{$to};
+    $self->{tree}{"$to$_"} = $t->{all}{$_} for keys %{ $t->{all} };
+    $self->touched($to);
+    return (201);
+}
+sub trashed {
+    my ($self, $t) = @_;
+    my $n = $t->{all}{''};
+    return ($n->{dir} ? '<d:resourcetype><d:collection/></d:resourcetype>' : '<d:resourcetype/><d:getcontentlength>' . length($n->{data}) . '</d:getcontentlength>')
+        . sprintf('<oc:fileid>%08d</oc:fileid>', $n->{id}) . '<nc:trashbin-original-location>' . xml($t->{from}) . '</nc:trashbin-original-location>';
 }
 sub transfer {
     my ($self, $path, $h, $root, $move) = @_;
@@ -224,6 +283,7 @@ sub transfer {
         $self->{tree}{ $to . substr $old, length $path } = $move ? $n : { %$n, id => ++$self->{n}, at => time };
         delete $self->{tree}{$old} if $move;
     }
+    $self->touched($_) for $to, $move ? $path : ();
     return (201);
 }
 sub do_MOVE { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 1) }
@@ -250,10 +310,18 @@ sub item {
     my $tag = $self->tag($n);
     my $props = $n->{dir} ? '<d:resourcetype><d:collection/></d:resourcetype>' : '<d:resourcetype/><d:getcontentlength>' . length($n->{data}) . '</d:getcontentlength>';
     $props .= '<d:getetag>' . xml($tag) . '</d:getetag>' if length $tag;
-    $props .= sprintf '<oc:fileid>%08d</oc:fileid><oc:size>7</oc:size>', $n->{id} if $c->{cloud};
-    $props .= '<d:quota-used-bytes>100</d:quota-used-bytes><d:quota-available-bytes>-3</d:quota-available-bytes>' if $c->{cloud} && $n->{dir};
+    $props .= sprintf '<oc:fileid>%08d</oc:fileid><oc:size>%d</oc:size>', $n->{id}, $self->total($path) if $c->{cloud};
+    my $sum = $n->{dir} ? undef : ($c->{checksum} // $n->{sum});
+    $props .= "<oc:checksums><oc:checksum>$sum</oc:checksum></oc:checksums>" if $c->{cloud} && defined $sum;
+    $props .= '<d:quota-used-bytes>' . $self->total('') . '</d:quota-used-bytes><d:quota-available-bytes>-3</d:quota-available-bytes>' if $c->{cloud} && $n->{dir};
     return '<d:response><d:href>' . xml($href) . "</d:href><d:propstat><d:prop>$props</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat>"
         . '<d:propstat><d:prop><d:getlastmodified/></d:prop><d:status>HTTP/1.1 404 Not Found</d:status></d:propstat></d:response>';
+}
+sub total {
+    my ($self, $path) = @_;
+    my $sum = $self->{resized}{$path} // 0;
+    $sum += length $_->{data} for grep { !$_->{dir} } map { $self->{tree}{$_} } grep { $_ eq $path || index($_, "$path/") == 0 } keys %{ $self->{tree} };
+    return $sum;
 }
 sub do_PROPFIND {
     my ($self, $path, $h, undef, $root) = @_;
