@@ -102,10 +102,11 @@ $(OBJ)/tests/%: tests/unit/%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
-# These need servers: tests/sys/store.t starts a stack, sftp_client.t an sshd for its program.
+# These need servers: tests/sys/store.t starts a stack, the others a server of their kind.
 export LIVE_STORE := $(abspath $(OBJ)/tests/live_store)
 export LIVE_SFTP := $(abspath $(OBJ)/tests/live_sftp)
 export LIVE_SFTP_DRIVE := $(abspath $(OBJ)/tests/live_sftp_drive)
+export LIVE_WEBDAV := $(abspath $(OBJ)/tests/live_webdav)
 $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka

@@ -252,32 +252,18 @@ bool content_check_complete(const struct content_check *k)
     return !k->wrong && k->offset == k->want.size;
 }
 
-static void digest_all(const struct content *c, struct digest *d)
+void content_sha1(const struct content *c, unsigned char out[20])
 {
-    unsigned char chunk[4096];
+    unsigned char chunk[4096], sum[DIGEST_SHA256_LEN];
+    struct digest *d = digest_new_sha1();
     for (uint64_t at = 0; at < c->size;) {
         size_t n = c->size - at < sizeof chunk ? (size_t)(c->size - at) : sizeof chunk;
         content_fill(c, at, chunk, n);
         digest_update(d, chunk, n);
         at += n;
     }
-}
-
-void content_sha256(const struct content *c, unsigned char out[32])
-{
-    struct digest *d = digest_new();
-    digest_all(c, d);
-    digest_final(d, out);
-    digest_free(&d);
-}
-
-void content_sha1(const struct content *c, unsigned char out[20])
-{
-    unsigned char sum[DIGEST_SHA256_LEN];
-    struct digest *d = digest_new_sha1();
-    digest_all(c, d);
     digest_final(d, sum);
-    memcpy(out, sum, 20);
+    memcpy(out, sum, DIGEST_SHA1_LEN);
     digest_free(&d);
 }
 

@@ -40,7 +40,6 @@ void content_check_init(struct content_check *k, const struct content *c, uint64
 bool content_check_feed(struct content_check *k, const void *p, size_t n);
 bool content_check_complete(const struct content_check *k); /* nothing wrong and the end was reached */
 
-void content_sha256(const struct content *c, unsigned char out[32]);
 void content_sha1(const struct content *c, unsigned char out[20]);
 const char *content_mime(const char *ext);                 /* "application/octet-stream" when unknown */
 size_t content_magic(const char *ext, const char **magic); /* its bytes, for tests and for making names */

@@ -103,6 +103,13 @@ subtest 'names' => sub {
     refused $twin, 409, 'NAME_TAKEN', 'a decomposed twin';
     is $twin->{json}{id}, $id, 'which tells whose name it is';
     is $d->post('/api/files/rename', { id => $id, name => $nfd })->{json}{name}, $nfd, 'the item itself may be spelt anew';
+    my $kept = $d->upload($f, 'note', 'kept')->{json}{id}; # K12
+    my $changed = sub { return $stack->sql("SELECT count(*) FROM changes WHERE data->>'id' = '$kept'") };
+    my $before = $changed->();
+    is $d->post('/api/files/rename', { id => $kept, name => 'Note' })->{status}, 200, 'K12: a change of case only';
+    is $changed->() - $before, 1, 'K12: is one change event';
+    is_deeply [ map { $_->{name} } grep { lc $_->{name} eq 'note' } $d->list($f) ], ['Note'], 'K12: and one entry';
+    is $d->get("/api/files/$kept/download")->{text}, 'kept', 'K12: with its content';
     my $x = $d->folder('test', $f);
     is $d->post('/api/files/rename', { id => $x, name => 'Test' })->{json}{name}, 'Test', 'a change of case only';
     refused $d->post('/api/files/rename', { id => $x, name => 'trimmed' }), 409, 'NAME_TAKEN', 'a rename to a taken name';

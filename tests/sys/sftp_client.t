@@ -3,13 +3,13 @@ use strict;
 use warnings;
 use Test::More;
 use lib 'tests/lib';
+use Live;
 use Sim;
 use Sshd;
 
 plan skip_all => 'no sshd here' if !Sshd::available();
 my $sshd = Sshd->new;
 my $d = $sshd->dir;
-$ENV{LIVE_SFTP} && $ENV{LIVE_SFTP_DRIVE} or die "LIVE_SFTP and LIVE_SFTP_DRIVE are not set: run this by `make sys`\n";
 
 sub key { my ($name, $passphrase) = @_; system('ssh-keygen', '-q', '-t', 'ed25519', '-N', $passphrase, '-f', "$d/$name") == 0 or die 'ssh-keygen'; return "$d/$name" }
 my ($other, $locked) = (key('other', ''), key('locked', 'a passphrase of the tests'));
@@ -23,24 +23,11 @@ spew("$d/odd_hosts", '@cert-authority *.example.com ' . slurp("$other.pub") . "n
 my %env = (SSHD_PORT => $sshd->port, SSHD_USER => $sshd->user, SSHD_KEY => "$d/id", SSHD_KNOWN_HOSTS => "$d/known_hosts",
     SSHD_DIR => $sshd->files, SSHD_OTHER_KEY => $other, SSHD_LOCKED_KEY => $locked, SSHD_EMPTY_HOSTS => "$d/empty_hosts",
     SSHD_OTHER_HOSTS => "$d/other_hosts", SSHD_ODD_HOSTS => "$d/odd_hosts");
-run($ENV{LIVE_SFTP}, 'client', %env);
+live($ENV{LIVE_SFTP}, 'client', %env);
 # The same calls by a server that renames atomically, and by one that cannot.
 my %key = (SSHD_USER => $sshd->user, SSHD_KEY => "$d/id");
-run($ENV{LIVE_SFTP_DRIVE}, 'dialect', %key, SSHD_URL => $sshd->url, SSHD_KNOWN_HOSTS => "$d/known_hosts");
+live($ENV{LIVE_SFTP_DRIVE}, 'dialect', %key, SSHD_URL => $sshd->url, SSHD_KNOWN_HOSTS => "$d/known_hosts");
 my $plain = Sshd->new(sftp => '-P posix-rename');
-run($ENV{LIVE_SFTP_DRIVE}, 'dialect without posix-rename', SSHD_USER => $plain->user, SSHD_KEY => $plain->dir . '/id',
+live($ENV{LIVE_SFTP_DRIVE}, 'dialect without posix-rename', SSHD_USER => $plain->user, SSHD_KEY => $plain->dir . '/id',
     SSHD_URL => $plain->url, SSHD_KNOWN_HOSTS => $plain->dir . '/known_hosts');
 done_testing;
-
-sub run {
-    my ($program, $what, %set) = @_;
-    my $out = do { local %ENV = (%ENV, %set, CMOCKA_MESSAGE_OUTPUT => 'TAP'); `'$program' 2>&1` };
-    my $status = $?;
-    for (split /\n/, $out) {
-        if (/^ok \d+ - (.*)/) { pass "$what: $1" }
-        elsif (/^not ok \d+ - (.*)/) { fail "$what: $1" }
-        else { diag $_ unless /^(?:1\.\.|TAP|#? ?ok)/ }
-    }
-    is $status, 0, "$what: it ended well";
-    return;
-}

@@ -26,6 +26,13 @@ static void hashes(void **state)
     assert_string_equal(hex(out, 32), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     digest_free(&d);
     digest_free(&d);
+    d = digest_new_sha1();
+    for (int again = 0; again < 2; again++) {
+        digest_update(d, "abc", 3);
+        digest_final(d, out);
+        assert_string_equal(hex(out, DIGEST_SHA1_LEN), "a9993e364706816aba3e25717850c26c9cd0d89d");
+    }
+    digest_free(&d);
     digest_hmac_sha256("Jefe", 4, "what do ya want for nothing?", 28, out);
     assert_string_equal(hex(out, 32), "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
     digest_hmac_sha256("", 0, "", 0, out);

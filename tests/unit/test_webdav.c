@@ -1,7 +1,7 @@
 /* What the webdav dialect is made of: signing in by headers, multi-status answers, schemes. */
 #include "drive/http_auth.h"
 #include "drive/scheme.h"
-#include "drive/webdav.h"
+#include "drive/webdav_cloud.h"
 #include "net/xml.h"
 #include "unit.h"
 #include <stdio.h>
@@ -223,6 +223,68 @@ static void tags(void **state)
     assert_false(dav_etag("\"long\"", tiny, sizeof tiny, &weak));
 }
 
+/* ---- what the clouds add ---- */
+
+static bool note_cloud(void *arg, const struct dav_item *it)
+{
+    snprintf(arg, 256, "%s|%s|%s|%lld", it->own_id ? it->own_id : "-", it->checksum ? it->checksum : "-",
+             it->trashed_from ? it->trashed_from : "-", (long long)it->total);
+    return true;
+}
+
+static void properties_of_the_clouds(void **state)
+{
+    (void)state;
+    static const char head[] =
+        "<d:multistatus xmlns:d=\"DAV:\" xmlns:o=\"http://owncloud.org/ns\" "
+        "xmlns:n=\"http://nextcloud.org/ns\"><d:response><d:href>/x</d:href><d:propstat><d:prop>",
+                      tail[] =
+                          "</d:prop><d:status>HTTP/1.1 200 OK</d:status></d:propstat></d:response></d:multistatus>";
+    static const struct {
+        const char *props, *seen;
+    } rows[] = {
+        {"<o:fileid>7</o:fileid><o:size>12</o:size>", "7|-|-|12"},
+        {"<o:size>-1</o:size>", "-|-|-|-1"}, /* not looked through yet */
+        {"<o:checksums><o:checksum>SHA1:aa MD5:bb</o:checksum></o:checksums>", "-|SHA1:aa MD5:bb|-|-1"},
+        {"<o:checksum>SHA1:aa</o:checksum>", "-|SHA1:aa|-|-1"},
+        {"<o:checksums/>", "-|-|-|-1"},
+        {"<n:trashbin-original-location>a/b&amp;c</n:trashbin-original-location>", "-|-|a/b&c|-1"},
+        {"<o:trashbin-original-location>a</o:trashbin-original-location>", "-|-|a|-1"},
+        {"<d:trashbin-original-location>a</d:trashbin-original-location>", "-|-|-|-1"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        char seen[256] = "", xml[1024];
+        snprintf(xml, sizeof xml, "%s%s%s", head, rows[i].props, tail);
+        struct dav_multistatus *m = dav_multistatus_new(note_cloud, seen);
+        assert_int_equal(dav_multistatus_feed(m, xml, strlen(xml)), ERR_OK);
+        assert_int_equal(dav_multistatus_end(m), ERR_OK);
+        dav_multistatus_free(&m);
+        assert_string_equal(seen, rows[i].seen);
+    }
+}
+
+static void checksums(void **state)
+{
+    (void)state;
+#define SENT "OC-Checksum: SHA1:a9993e364706816aba3e25717850c26c9cd0d89d"
+    static const struct {
+        const char *told, *sent;
+        bool fits;
+    } rows[] = {
+        {"SHA1:a9993e364706816aba3e25717850c26c9cd0d89d", SENT, true},
+        {"MD5:00 sha1:A9993E364706816ABA3E25717850C26C9CD0D89D ADLER32:1", SENT, true},
+        {"SHA1:a9993e364706816aba3e25717850c26c9cd0d89e", SENT, false},
+        {"SHA1:a9", SENT, false},
+        {"SHA1:", SENT, false},
+        {"MD5:900150983cd24fb0d6963f7d28e17f72", SENT, true},
+        {"", SENT, true},
+        {"SHA1:00", NULL, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (dav_checksum_fits(rows[i].told, rows[i].sent) != rows[i].fits)
+            fail_msg("%s", rows[i].told);
+}
+
 /* ---- schemes, with addresses as X06 has them ---- */
 
 static void schemes(void **state)
@@ -275,6 +337,8 @@ int main(void)
         cmocka_unit_test(quotas),
         cmocka_unit_test(errors_have_a_sentence),
         cmocka_unit_test(tags),
+        cmocka_unit_test(properties_of_the_clouds),
+        cmocka_unit_test(checksums),
         cmocka_unit_test(schemes),
     };
     xml_init();

@@ -1,0 +1,47 @@
+# The webdav dialect call by call, against Apache, lighttpd and a scripted cloud: the tests are in live_webdav.c. And what
+# the two servers do with a change of case, asked by hand.
+use strict;
+use warnings;
+use Test::More;
+use lib 'tests/lib';
+use Dav;
+use FakeDav;
+use Live;
+use Sim;
+
+for my $kind (grep { Dav->can("has_$_")->() } qw(apache lighttpd)) {
+    my $d = Dav->$kind(users => { ann => 'secret word' });
+    # lighttpd sweeps lapsed locks once a minute: too long to wait for.
+    live($ENV{LIVE_WEBDAV}, $kind, ($kind eq 'apache' ? (DAV_LAPSES => 1) : ()), DAV_URL => $d->http_url =~ s/^http/webdav/r, DAV_USER => 'ann', DAV_PASSWORD => 'secret word',
+        DAV_FILES => $d->files);
+    my $ask = sub {
+        my ($method, $name, @headers) = @_;
+        return qx(curl -s -o /dev/null -w '%{http_code}' --anyauth -u 'ann:secret word' -X $method @{[ map { "-H '$_'" } @headers ]} '@{[ $d->http_url ]}/$name');
+    };
+    for my $how ('absent', 'F', 'T') {
+        my $what = "$kind: K12: MOVE test to Test, Overwrite: $how";
+        mkdir $d->files . '/k12' or die $!;
+        chmod 0777, $d->files . '/k12';
+        spew($d->files . '/k12/test', "kept\n");
+        is $ask->('MOVE', 'k12/test', 'Destination: ' . $d->http_url . '/k12/Test', $how eq 'absent' ? () : "Overwrite: $how"), 201, $what;
+        is_deeply [ map { m{([^/]*)$} } glob $d->files . '/k12/*' ], ['Test'], "$what: one entry";
+        is slurp($d->files . '/k12/Test'), "kept\n", "$what: its content kept";
+        unlink $d->files . '/k12/Test';
+        rmdir $d->files . '/k12' or die $!;
+    }
+
+    # A folder's ETag says nothing of what is in its files: why the open folders of such a server are listed each time.
+    my $tag = sub { return qx(curl -s --anyauth -u 'ann:secret word' -X PROPFIND -H 'Depth: 0' '@{[ $d->http_url ]}/') =~ m{getetag[^>]*>([^<]*)<} ? $1 : 'none' };
+    mkdir $d->files . '/deep' or die $!;
+    spew($d->files . '/deep/file', 'one');
+    my $before = $tag->();
+    spew($d->files . '/deep/file', 'another');
+    spew($d->files . '/deep/more', 'another');
+    is $tag->(), $before, "$kind: the ETag of a folder does not change with what is below it";
+}
+
+my $cloud = FakeDav->new(cloud => 1, prefix => '');
+live("$ENV{LIVE_WEBDAV} 'the_trash*'", 'cloud', DAV_URL => $cloud->origin =~ s/^http/webdav/r, DAV_USER => 'ann', DAV_PASSWORD => 'pw', DAV_FILES => '/nonexistent');
+is_deeply $cloud->bin, {}, 'cloud: what unclaim deleted is gone from the bin too';
+is_deeply [ keys %{ $cloud->tree } ], [''], 'cloud: and from the tree';
+done_testing;
