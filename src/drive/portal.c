@@ -228,8 +228,11 @@ static MAY_YIELD enum err by_form(struct api *a, const char *form, struct api_re
     enum err e = form_body(p, rest, &body);
     const struct portal_call c = {
         .method = "POST", .path = at, .type = "application/x-www-form-urlencoded", .body = {buf_cstr(&body), body.len}};
+    api_result_init(r);
     if (e == ERR_OK)
         e = perform(a, &c, r);
+    else
+        e = api_wrong(r, "the login is too long for its form");
     if (e == ERR_OK && r->status >= 300 && r->status < 400)
         r->outcome = OUT_OK;
     if (e == ERR_OK && r->outcome == OUT_OK && p->n_cookies == 0) {

@@ -98,6 +98,9 @@ is scalar(grep { m{^PUT /form/\S+ 201} } requests()), 2, 'its cookies go with th
 $r = ramp('portal', 'form', { TMA_LOAD_PORTAL_LOGIN => '/login' }, @one);
 is $r->{status}, 3, 'other fields than the form has';
 like $r->{err}, qr/gave no cookie/, 'are noticed';
+$r = ramp('portal', 'form', { TMA_LOAD_PORTAL_LOGIN => '/login ' . 'x' x 17_000 }, @one);
+is $r->{status}, 3, 'a login that no form takes';
+like $r->{err}, qr/too long for its form/, 'is told as that';
 
 # ---- status and time of each
 $r = ramp('portal', 'open/full', @one);
