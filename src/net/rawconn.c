@@ -4,7 +4,6 @@
 #include "net/http_url.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -110,10 +109,4 @@ enum err rawconn_read(struct rawconn *c, void *dst, size_t cap, size_t *got, str
         if (e != ERR_OK)
             return e;
     }
-}
-
-bool rawconn_readable(const struct rawconn *c)
-{
-    struct pollfd p = {.fd = c->io.fd, .events = POLLIN};
-    return poll(&p, 1, 0) == 1;
 }

@@ -17,6 +17,4 @@ MAY_YIELD enum err rawconn_write(struct rawconn *c, const void *p, size_t n, str
 /* At least one byte, at most cap; *got 0 at the end of what the other side sends. */
 MAY_YIELD enum err rawconn_read(struct rawconn *c, void *dst, size_t cap, size_t *got, struct mono deadline,
                                 struct errinfo *ei) WARN_UNUSED;
-/* Whether bytes (or the end) are there to be read now. */
-bool rawconn_readable(const struct rawconn *c);
 #endif

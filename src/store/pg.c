@@ -484,11 +484,6 @@ bool pg_bool(const struct pg_result *r, int row, int col)
     return PQgetvalue(r->res, row, col)[0] == 't';
 }
 
-int pg_col(const struct pg_result *r, const char *name)
-{
-    return PQfnumber(r->res, name);
-}
-
 void pg_result_free(struct pg_result **r)
 {
     if (!*r)

@@ -51,7 +51,6 @@ bool pg_is_null(const struct pg_result *r, int row, int col);
 const char *pg_str(const struct pg_result *r, int row, int col); /* "" for NULL */
 int64_t pg_i64(const struct pg_result *r, int row, int col);     /* 0 for NULL */
 bool pg_bool(const struct pg_result *r, int row, int col);       /* false for NULL */
-int pg_col(const struct pg_result *r, const char *name);         /* -1 when absent */
 void pg_result_free(struct pg_result **r);
 
 unsigned pg_pool_open(const struct pg_pool *p); /* connections open now */

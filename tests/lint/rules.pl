@@ -76,7 +76,7 @@ my %functions = (
     'src/server/content.h' => 16,
     'src/server/http.h' => 19,
     'src/server/meta.h' => 16,
-    'src/store/pg.h' => 20,
+    'src/store/pg.h' => 19,
 );
 my $function_lines_max = 60;
 
