@@ -1,4 +1,5 @@
 #include "checks/asker.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "net/coro.h"
 
@@ -7,6 +8,7 @@
 #define STUMBLE_US       (US_PER_S / 2)
 #define THROTTLED_US     (2 * US_PER_S)
 #define WAIT_MOST_US     (20 * 60 * US_PER_S) /* longer than any window of a budget */
+#define WAIT_TOLD_US     (3 * US_PER_S)       /* longer ones are announced */
 
 struct session {
     struct api *api;
@@ -110,6 +112,10 @@ bool asker_again(struct asker *a, struct asking *q, const struct api_result *r)
     if (wait < 0 || q->waited_us + wait > WAIT_MOST_US || *a->c->cmd->interrupts)
         return false;
     q->waited_us += wait;
+    if (wait >= WAIT_TOLD_US) {
+        char text[32];
+        LOGW("check", "the server's budget is spent: waiting %s", str_duration(text, sizeof(text), wait));
+    }
     coro_sleep_until(a->c->cmd->loop, mono_add(mono_now(), wait));
     return true;
 }

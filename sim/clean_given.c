@@ -72,8 +72,9 @@ void clean_given_print(const struct clean *c)
 {
     fprintf(c->ctx->out, "to be removed from %s, for good:\n", c->ctx->target->url);
     for (size_t i = 0; i < c->n_accounts; i++)
-        fprintf(c->ctx->out, "  drivesim's folder of %s: %lld folders and %lld files at its top, and all below them\n",
-                c->accounts[i].owner.email, (long long)c->accounts[i].folders, (long long)c->accounts[i].files);
+        fprintf(c->ctx->out, "  drivesim's folder of %s: %s and %s at its top, and all below them\n",
+                c->accounts[i].owner.email, COUNTED((uint64_t)c->accounts[i].folders, "folder"),
+                COUNTED((uint64_t)c->accounts[i].files, "file"));
 }
 
 void clean_given_remove(struct clean *c)

@@ -10,7 +10,7 @@ struct baseline_options {
 };
 static const struct opt opts[] = {
     {"only", 0, "LAYERS", OPT_STR, offsetof(struct baseline_options, only), 0, 0,
-     "of disk,network,postgres,redis,store,drive"},
+     "only these, of disk,network,postgres,redis,store,drive"},
     {"time", 0, "TIME", OPT_DURATION, offsetof(struct baseline_options, each_us), 1e5, 6e8,
      "that each figure is measured (default 3 s)"},
     {"dir", 0, "DIR", OPT_STR, offsetof(struct baseline_options, dir), 0, 0,
@@ -159,8 +159,10 @@ static enum err judge_only(const char *only, struct errinfo *ei)
         for (unsigned l = 0; l < LAYER_COUNT; l++)
             there = there || sv_eq_cstr(sv_trim(one), layers[l].name);
         if (!there)
-            return err_set(ei, ERR_USAGE, "--only takes of disk,network,postgres,redis,store,drive, not \"" SV_FMT "\"",
-                           SV_ARG(one));
+            return err_set(
+                ei, ERR_USAGE,
+                "--only takes disk, network, postgres, redis, store and drive, separated by commas, not \"" SV_FMT "\"",
+                SV_ARG(one));
     }
     return ERR_OK;
 }

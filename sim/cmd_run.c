@@ -126,8 +126,8 @@ static void print_setup(const struct run *run, int64_t took_us)
     char n[32], t[32], r[32];
     for (uint32_t a = 0; a < w->n_accounts; a++)
         folders += folders_count(w->accounts[a].folders);
-    fprintf(run->ctx->out, "set-up: %u logins of %u account%s signed in, %s folders read in %s (%s requests)\n",
-            w->n_logins, w->n_accounts, w->n_accounts == 1 ? "" : "s", str_thousands(n, sizeof(n), folders),
+    fprintf(run->ctx->out, "set-up: %s of %s signed in, %s folders read in %s (%s requests)\n",
+            COUNTED(w->n_logins, "login"), COUNTED(w->n_accounts, "account"), str_thousands(n, sizeof(n), folders),
             str_duration(t, sizeof(t), took_us), str_thousands(r, sizeof(r), w->meter.interval.by_cause[CAUSE_SETUP]));
 }
 
@@ -137,8 +137,9 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     const struct worker *w = &run->worker;
     FILE *out = run->ctx->out;
     char line[200], chaos[2000], a[32], b[32], s[32];
-    str_format(line, sizeof(line), "%" PRId64 " apps on %u logins, %u open folders each, %g actions/min each, %s",
-               c->apps, w->n_logins, run->plan.open_folders, c->per_minute, str_duration(s, sizeof(s), c->window_us));
+    str_format(line, sizeof(line), "%" PRId64 " apps on %s, %u open folders each, %g actions/min each, %s", c->apps,
+               COUNTED(w->n_logins, "login"), run->plan.open_folders, c->per_minute,
+               str_duration(s, sizeof(s), c->window_us));
     fprintf(out, "run: %s\n", line);
     if (run->plan.open_folders < c->open_folders)
         fprintf(out, "     the tree has fewer folders than the %" PRId64 " asked for: each app opens all of them\n",

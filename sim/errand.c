@@ -111,11 +111,14 @@ enum err errand_folder(struct app *a, const char *name, char id[DRIVE_ID_MAX + 1
     struct arena *mem = arena_new(4096);
     struct drive_file made;
     struct api_result r;
-    struct call c = CALL(a, CAUSE_SETUP);
+    struct mono began = mono_now();
     app_take_session(a);
-    do
-        api_folder_create(a->api, NULL, name, mem, &made, &r);
-    while (call_again(&c, &r));
+    do {
+        struct call c = CALL(a, CAUSE_SETUP);
+        do
+            api_folder_create(a->api, NULL, name, mem, &made, &r);
+        while (call_again(&c, &r));
+    } while (r.status == 503 && !passed(began, ERRAND_AWAY_US) && worker_sleep(a->w, AGAIN_US, PHASE_DRAIN));
     enum err e = ERR_OK;
     if (r.outcome == OUT_OK)
         snprintf(id, DRIVE_ID_MAX + 1, "%s", made.id);

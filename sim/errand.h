@@ -20,7 +20,8 @@ struct errand {
 /* Asks until the job has ended. mem: for what the last answer says. */
 MAY_YIELD enum job_fate errand_wait(struct errand *e, struct api_job *job, struct arena *mem);
 
-/* Makes a top-level folder for the work of a command: ERR_ENV with a sentence when that cannot be. */
+/* Makes a top-level folder for the work of a command, as soon as a server that cannot now (503) can again: ERR_ENV with
+ * a sentence when that cannot be. */
 MAY_YIELD enum err errand_folder(struct app *a, const char *name, char id[DRIVE_ID_MAX + 1],
                                  struct errinfo *ei) WARN_UNUSED;
 /* Trashes and deletes for good; what is gone already is fine. False, with the reason, when it could not be done. */

@@ -27,6 +27,18 @@ static void print_head(const struct result *r, FILE *out)
     fputc('\n', out);
 }
 
+/* A line each of what "; " separates. */
+static void print_note(const char *note, FILE *out)
+{
+    const char *head = "note      ";
+    for (const char *end; *note; note = *end ? end + 2 : end) {
+        end = strstr(note, "; ");
+        end = end ? end : note + strlen(note);
+        fprintf(out, "%s%.*s\n", head, (int)(end - note), note);
+        head = "          ";
+    }
+}
+
 /* "first_pass" as people read it. */
 static const char *spaced(char *dst, size_t n, const char *key)
 {
@@ -136,8 +148,7 @@ static void print_summaries(const struct result *r, FILE *out)
     print_figures(r, out);
     if (r->run_dir[0])
         fprintf(out, "ledger    %s\n", r->run_dir);
-    if (r->note[0])
-        fprintf(out, "note      %s\n", r->note);
+    print_note(r->note, out);
 }
 
 static void print_checks(const struct result *r, const struct painter *p)

@@ -177,6 +177,8 @@ enum err stack_fetch(struct stack *s, struct errinfo *ei)
 
 enum err stack_down(struct stack *s, struct errinfo *ei)
 {
+    if (!stack_exists(s) && !s->damaged && s->conf.progress)
+        fprintf(s->conf.progress, "no stack runs in %s\n", s->dir);
     bool docker = s->kind == KIND_DOCKER || (s->damaged && stack_docker_answers(s));
     enum err err = s->kind == KIND_DOCKER ? ERR_OK : stack_native_down(s, ei);
     if (!err && docker)

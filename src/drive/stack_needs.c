@@ -9,7 +9,7 @@
 #define ASK_LIMIT_US (10 * US_PER_S)
 #define NODE_LEAST   18
 
-/* The first line that `program --version` prints. */
+/* The first line that `program --version` prints, without the digest of the build that Redis adds. */
 static MAY_YIELD bool version_of(struct stack *s, const char *program, char *dst, size_t n)
 {
     const char *argv[] = {program, "--version", NULL};
@@ -26,6 +26,9 @@ static MAY_YIELD bool version_of(struct stack *s, const char *program, char *dst
     struct sv rest = {text, got > 0 ? (size_t)got : 0}, line = {"", 0};
     (void)!sv_split(&rest, '\n', &line);
     str_format(dst, n, SV_FMT, SV_ARG(sv_trim(line)));
+    char *build = strstr(dst, " sha=");
+    if (build)
+        *build = '\0';
     return !err && status == 0;
 }
 

@@ -77,6 +77,8 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     struct server_conf *conf = arg;
     struct server *s = NULL;
     struct done stop = {0};
+    if (faults_help(&conf->fault_args, ctx->out))
+        return ERR_OK;
     enum err err = faults_parse(&conf->faults, &conf->fault_args, ei);
     if (!err)
         err = conf_load(conf, ei);

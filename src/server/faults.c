@@ -17,12 +17,27 @@ static const struct {
 #undef X
 };
 
+static void list(FILE *out)
+{
+    fprintf(out, "faults that can be planted:\n");
+    for (int i = 0; i < FAULT_COUNT; i++)
+        fprintf(out, "  %-19s %s\n", table[i].name, table[i].text);
+}
+
+bool faults_help(const struct opt_list *args, FILE *out)
+{
+    for (size_t i = 0; i < args->n; i++)
+        if (strcmp(args->items[i], "help") == 0) {
+            list(out);
+            return true;
+        }
+    return false;
+}
+
 /* The whole table, for whoever misspelt a name; the error's own text would be too long. */
 static enum err unknown(const char *arg, struct errinfo *ei)
 {
-    fprintf(stderr, "faults that can be planted:\n");
-    for (int i = 0; i < FAULT_COUNT; i++)
-        fprintf(stderr, "  %-19s %s\n", table[i].name, table[i].text);
+    list(stderr);
     return err_set(ei, ERR_USAGE, "--fault: '%s' is none of them; NAME or NAME=PROBABILITY", arg);
 }
 

@@ -48,6 +48,8 @@ struct faults {
     struct rng rng;
 };
 
+/* Lists them all if one of the arguments is "help"; true: that was asked for. */
+bool faults_help(const struct opt_list *args, FILE *out);
 /* ERR_USAGE with the names when one is unknown, or a probability is none. */
 enum err faults_parse(struct faults *out, const struct opt_list *args, struct errinfo *ei) WARN_UNUSED;
 /* Says aloud on stderr what is planted; at the end, how often it struck. */

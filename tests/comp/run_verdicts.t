@@ -11,7 +11,9 @@ use Runs;
     my $h = start_run($d, qw(4 4 60 5));
     in_window($h);
     $d->rule(path => qr{/(download|lock)$}, status => 429, times => 4, headers => { 'Retry-After' => 1 }, body => { error => 'Too many requests' });
+    $d->rule(path => qr{/api/login$}, status => 429, times => 1, headers => { 'Retry-After' => 3 }, body => { error => 'Too many logins' });
     done_run($h);
+    like $h->{err}, qr/budget is spent: waiting 3\.0 s/, 'the checks say that they wait to sign in';
     is $h->{status}, 0, 'a spent budget is no failure' or diag $h->{out};
     is $h->{json}{throttled}, 4, 'each answer is counted';
     cmp_ok $h->{json}{waited_seconds}, '>=', 4, 'the wait is reported';
@@ -19,6 +21,16 @@ use Runs;
         cmp_ok ops($h, $op)->{max_ms} // 0, '<', 900, "and is in no latency of $op";
         cmp_ok ops($h, $op)->{from_due}{max_ms} // 0, '<', 900, "nor in $op\'s from the due time" if $op ne 'lock';
     }
+}
+
+# ---- a server that cannot now is asked again for the folder of the big files
+{
+    my $d = FakeDrive->new(sub_users => 1, folders => 2, files => 3);
+    my $h = start_run($d, qw(2 2 10 4 --bigfiles 1x0.1@0.5));
+    in_window($h);
+    $d->rule(path => qr{/api/files/folder$}, method => 'POST', status => 503, times => 1, body => { message => 'away', error => 'DATABASE_UNAVAILABLE' });
+    done_run($h);
+    is ops($h, 'big_upload')->{ok}, 1, 'big files outlast a 503 before them' or diag $h->{out}, $h->{err};
 }
 
 # ---- conflicts are the server working as designed; the app learns better

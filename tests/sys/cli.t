@@ -40,6 +40,9 @@ for (['reads', 'list_hot', 'alone.p95_ms'], ['refusals', 'over_quota', 'ok']) {
     like $text, qr/^  $c\.ROW\.(.|\n    )* \Q$figure\E\b/m, "$c --help names a row's figures";
     like $text, qr/^    ROW:(.|\n    )* $row\b/m, "$c --help names the rows";
 }
+$r = sim([qw(serve --fault help)]);
+is $r->{status}, 0, 'serve --fault help is no mistake';
+like $r->{out}, qr/^  lost-update +\S/m, 'and lists the faults';
 like sim(['--version'])->{out}, qr/\Adrivesim \S+\n\z/, '--version';
 
 # ---- mistakes: one sentence, status 2, JSON when asked for ----

@@ -55,6 +55,7 @@ like $r->{out}, qr/^  ok +search_none\.rows==0 \(0\)$/m, 'another one is met';
 $r = $stack->sim([qw(reads --times 1 --background 0 --p95 1us)]);
 is $r->{status}, 1, 'a p95 above the limit: exit status 1';
 like $r->{out}, qr/list_hot: .* above/, 'and the read is named';
+like $r->{out}, qr/^  VIOLATED truth .* 0 wrong, \d+ slower than /m, 'slow is not called wrong';
 
 # ---- without a database: timed, not compared, and said so
 $r = $stack->sim([qw(reads --times 1 --background 0)], env => { DATABASE_URL => '' }, dir => '/');

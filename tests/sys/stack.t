@@ -84,7 +84,9 @@ subtest 'up, twice' => sub {
     my $down = stack($dir, 'down');
     is $down->{status}, 0, 'down' or diag $down->{err};
     no_trace($dir, 'after down');
-    is stack($dir, 'down')->{status}, 0, 'down again is fine';
+    my $once_more = stack($dir, 'down');
+    is $once_more->{status}, 0, 'down again is fine';
+    like $once_more->{err}, qr/^no stack runs in \Q$dir\E$/m, 'and says that nothing was there';
     ok !-e "$dir/.sim", 'and leaves nothing';
 };
 

@@ -435,13 +435,29 @@ static void progress_lines(void **state)
     progress_free(&silent);
 }
 
+/* What a server lacks is a line each, under one another. */
+static void a_note_is_lines(void **state)
+{
+    (void)state;
+    struct result r;
+    fill(&r);
+    snprintf(r.note, sizeof(r.note), "no trash: deleted at once; no jobs: long work ends with its call");
+    char *text = printed(&r, false);
+    assert_non_null(
+        strstr(text, "\nnote      no trash: deleted at once\n          no jobs: long work ends with its call\n"));
+    free(text);
+    result_done(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_of_a_run),        cmocka_unit_test(json_of_nothing),      cmocka_unit_test(exit_statuses),
-        cmocka_unit_test(thresholds),           cmocka_unit_test(malformed_thresholds), cmocka_unit_test(own_figures),
-        cmocka_unit_test(names_of_own_figures), cmocka_unit_test(failures_count_once),  cmocka_unit_test(text_of_a_run),
-        cmocka_unit_test(decimal_comma),        cmocka_unit_test(progress_lines),
+        cmocka_unit_test(json_of_a_run),        cmocka_unit_test(json_of_nothing),
+        cmocka_unit_test(exit_statuses),        cmocka_unit_test(thresholds),
+        cmocka_unit_test(malformed_thresholds), cmocka_unit_test(own_figures),
+        cmocka_unit_test(names_of_own_figures), cmocka_unit_test(failures_count_once),
+        cmocka_unit_test(text_of_a_run),        cmocka_unit_test(decimal_comma),
+        cmocka_unit_test(progress_lines),       cmocka_unit_test(a_note_is_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
