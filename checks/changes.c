@@ -3,7 +3,7 @@
  * acknowledged before another was asked for may not. */
 #include "base/map.h"
 #include "base/mem.h"
-#include "checks/check.h"
+#include "checks/others.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,8 +15,9 @@ struct judge {
     struct check_result *r;
     const struct journal_op **ops; /* those that change a name or place, by file */
     size_t n;
-    uint64_t acknowledged, strays;
-    const char *strays_why; /* why they could not be looked for */
+    struct check_ctx *c;
+    uint64_t acknowledged, strays, others; /* others: items that somebody else changed too */
+    const char *strays_why;                /* why they could not be looked for */
 };
 
 static int by_file(const void *a, const void *b)
@@ -32,15 +33,18 @@ static bool changes_place(const struct journal_op *o)
            o->op == OP_UPLOAD;
 }
 
-static void detail(const struct judge *k, const struct journal_op *o, const char *what, const char *is)
+/* Says that o's item is not as o's app was told: what, then to ("": nothing). */
+static MAY_YIELD void detail(struct judge *k, const struct journal_op *o, const char *what, const char *to,
+                             const char *is)
 {
     char at[32];
+    if (check_changed_by_others(k->c, o->file_id)) {
+        k->others++;
+        return;
+    }
     check_detail(k->r,
                  "%s %s: app %" PRIu32 " was told at %s that it is %s%s%s%s; look: SELECT * FROM files WHERE id = '%s'",
-                 o->op == OP_NEW_FOLDER ? "folder" : "file", o->file_id, o->app, journal_time(at, o->wall_us), what,
-                 o->op == OP_RENAME ? o->name
-                 : o->op == OP_MOVE ? o->other_id
-                                    : "",
+                 o->op == OP_NEW_FOLDER ? "folder" : "file", o->file_id, o->app, journal_time(at, o->wall_us), what, to,
                  is[0] ? ", but it is " : "", is, o->file_id);
 }
 
@@ -54,8 +58,8 @@ static bool may_be_last(const struct journal_op *const *ops, size_t n, const str
 }
 
 /* The row's name, or folder, is what one of the changes that may have been the last made it. */
-static void judge_last(const struct judge *k, const struct journal_op *const *ops, size_t n, enum drive_op op,
-                       const char *is)
+static MAY_YIELD void judge_last(struct judge *k, const struct journal_op *const *ops, size_t n, enum drive_op op,
+                                 const char *is)
 {
     const struct journal_op *last = NULL;
     for (size_t i = 0; i < n; i++) {
@@ -66,7 +70,8 @@ static void judge_last(const struct judge *k, const struct journal_op *const *op
         last = !last || journal_acked(ops[i]) ? ops[i] : last;
     }
     if (last && journal_acked(last))
-        detail(k, last, op == OP_RENAME ? "called " : "moved to folder ", is);
+        detail(k, last, op == OP_RENAME ? "called " : "moved to folder ", op == OP_RENAME ? last->name : last->other_id,
+               is);
 }
 
 static const struct journal_op *first_acked(const struct journal_op *const *ops, size_t n, bool trash)
@@ -85,7 +90,7 @@ static bool may_be_trashed(const struct journal_op *const *ops, size_t n)
     return false;
 }
 
-static void judge_file(struct judge *k, const struct journal_op *const *ops, size_t n)
+static MAY_YIELD void judge_file(struct judge *k, const struct journal_op *const *ops, size_t n)
 {
     const struct journal_op *trash = first_acked(ops, n, true), *other = first_acked(ops, n, false);
     uint32_t at = tree_find(k->t, ops[0]->file_id);
@@ -97,14 +102,14 @@ static void judge_file(struct judge *k, const struct journal_op *const *ops, siz
     if (at == TREE_NONE && k->t->listed && may_be_trashed(ops, n))
         return; /* no listing shows a trash, and most of these servers have none */
     if (at == TREE_NONE) {
-        detail(k, trash ? trash : other, trash ? "in the trash" : "there", "gone for good");
+        detail(k, trash ? trash : other, trash ? "in the trash" : "there", "", "gone for good");
         return;
     }
     const struct tree_node *row = &k->t->nodes[at];
     if (row->trashed)
         return;
     if (trash)
-        detail(k, trash, "in the trash", "still where it was");
+        detail(k, trash, "in the trash", "", "still where it was");
     judge_last(k, ops, n, OP_RENAME, row->name);
     judge_last(k, ops, n, OP_MOVE, row->parent == TREE_NONE ? "" : k->t->nodes[row->parent].id);
 }
@@ -183,7 +188,7 @@ static MAY_YIELD void look_for_strays(struct check_ctx *c, struct judge *k)
         map_put(known, sv_of(o->file_id), k);
         map_put(folders, sv_of(o->op == OP_COPY || o->op == OP_MOVE ? o->other_id : o->parent_id), k);
     }
-    snprintf(since, sizeof(since), "%" PRId64, k->j->n ? k->j->ops[0].wall_us : INT64_C(0));
+    snprintf(since, sizeof(since), "%" PRId64, check_began_us(c));
     if (!c->pg)
         k->strays_why = "; what nobody asked for was not looked for without the database";
     else if (k->j->n > 0 && pg_run(c->pg, sql, 1, params, &res, &ei) != ERR_OK)
@@ -198,7 +203,8 @@ static MAY_YIELD void look_for_strays(struct check_ctx *c, struct judge *k)
 
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
-    struct judge k = {.j = check_journal(c, r), .r = r, .strays_why = ""};
+    struct judge k = {.j = check_journal(c, r), .r = r, .c = c, .strays_why = ""};
+    char others[100];
     if (!k.j || !(k.t = check_tree(c, r)))
         return;
     if (!journal_whole(k.j)) { /* what came last may have been undone by what is missing */
@@ -221,8 +227,9 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         look_for_strays(c, &k);
     check_summary(r,
                   "%" PRIu64 " acknowledged changes of %" PRIu64 " items, %" PRIu64 " wrong, %" PRIu64
-                  " items that nobody asked for%s",
-                  k.acknowledged, r->examined, r->wrong, k.strays, k.strays_why);
+                  " items that nobody asked for%s%s",
+                  k.acknowledged, r->examined, r->wrong, k.strays, k.strays_why,
+                  check_others_text(others, sizeof(others), k.others));
     mem_free(k.ops);
 }
 

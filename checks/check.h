@@ -14,6 +14,7 @@
 enum check_rest { CHECK_REST_JOBS, CHECK_REST_RESERVED, CHECK_REST_STREAMS, CHECK_RESTS };
 
 struct api;
+struct map;
 
 struct check_ctx {
     struct cmd_ctx *cmd;
@@ -31,6 +32,7 @@ struct check_ctx {
     const char *run_dir; /* NULL: no ledger */
     struct api *owner;   /* whom told.c signed in last; NULL: nobody */
     const char *owner_email;
+    struct map *others;                 /* ids of items that somebody else changed; NULL: not asked yet */
     const struct check_baseline *since; /* of the command that is judged, now or from its run folder; NULL: not known */
     bool offline;                       /* an earlier process made the run */
     bool calls_broken; /* an outage ended calls of the run: the server may still be putting things in order */
@@ -46,11 +48,14 @@ extern const struct check check_drain, check_aggregates, check_storage, check_st
 /* Waits until the server is at rest, within limits, and fills left. */
 MAY_YIELD void check_drain_wait(struct check_ctx *c);
 
+#define CHECK_OWNER_MAX 64
 /* What the counters stood at when the command began, so that only its own deadlocks and errors are held against it. */
 struct check_baseline {
-    bool known_pg, known_server, known_overrun, known_streams;
+    bool known_pg, known_server, known_overrun, known_streams, known_clock;
     int64_t deadlocks, server_errors, streams;
-    int64_t overrun; /* bytes that accounts use beyond their limits */
+    int64_t clock_us;            /* the database's, so that rows younger than the run are told by one clock */
+    int64_t overrun;             /* bytes that accounts use beyond their limits */
+    char owner[CHECK_OWNER_MAX]; /* id of the first owner: other accounts have others; "": not known */
 };
 #define CHECK_STREAMS "drive_streams" /* the metric of the event streams open now */
 /* Reads the counters; what can't be read stays unknown and then counts from the beginning. */

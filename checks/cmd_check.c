@@ -20,6 +20,8 @@ static const struct opt options[] = {
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct check_conf *conf = arg;
+    if (conf->run && !conf->run[0])
+        return err_set(ei, ERR_USAGE, "--run takes the folder of a run, not \"\"");
     return checks_run(ctx, conf->only, conf->run, NULL, ei);
 }
 

@@ -84,8 +84,16 @@ static bool same(const struct fate *f, enum drive_op op, const char *a, const ch
     return numbered ? fate_is_twin(a, of) : strcmp(a, of) == 0;
 }
 
-/* What the item was called, or where it was, before any rename (move) of the run. True when nothing is known of it. The
- * name of a copy is its source's when it was copied, which another app may have renamed meanwhile: nobody told it. */
+/* A copy is called as its source is when it is made, which the app that asks may not have heard of. */
+static bool is_source_name(const struct fate *f, const char *is)
+{
+    for (size_t i = 0; i < f->n_source_names; i++)
+        if (fate_is_twin(is, f->source_names[i]))
+            return true;
+    return false;
+}
+
+/* What the item was called, or where it was, before any rename (move) of the run. True when nothing is known of it. */
 static bool was_first(const struct fate *f, enum drive_op op, const char *is)
 {
     bool known = false;
@@ -93,14 +101,14 @@ static bool was_first(const struct fate *f, enum drive_op op, const char *is)
         const struct journal_op *o = f->ops[i];
         const char *was = NULL;
         if (fate_makes(o) && journal_maybe(o))
-            was = op == OP_MOVE ? fate_folder_of(o) : o->op == OP_COPY ? NULL : o->name;
+            was = op == OP_RENAME ? o->name : fate_folder_of(o);
         else if (o->op == op)
             was = before(o);
         known |= was && was[0];
         if (was && was[0] && same(f, op, is, was))
             return true;
     }
-    return !known;
+    return !known || (op == OP_RENAME && is_source_name(f, is));
 }
 
 /* op RENAME: its name may be that; op MOVE: its folder. */

@@ -9,7 +9,9 @@
 struct fate {
     const struct journal_op *const *ops; /* all that touched the item, in the order of their requests */
     size_t n;
-    bool whole; /* nothing that came later is missing from the ledger */
+    bool whole;                      /* nothing that came later is missing from the ledger */
+    const char *const *source_names; /* of a copy: what its source was renamed to before the copy had ended */
+    size_t n_source_names;
 };
 
 enum item_where { ITEM_LIVE, ITEM_TRASHED, ITEM_GONE };

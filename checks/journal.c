@@ -274,7 +274,7 @@ const char *journal_damage(const struct journal *j)
     if (j->end.tail == LEDGER_TORN)
         return "the ledger is cut short: it ends within a record";
     if (j->end.tail == LEDGER_ENDLESS && j->finished)
-        return "the ledger is cut short: the run ended well, but the ledger's end is missing";
+        return "the ledger is cut short: the run ended, but the ledger's end is missing";
     return NULL;
 }
 

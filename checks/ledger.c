@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "checks/others.h"
 #include "checks/places.h"
 #include "checks/readback.h"
 #include "net/coro.h"
@@ -47,8 +48,8 @@ struct judge {
     struct places *places;
     struct map *made, *touched; /* ids that a request made for certain; "folder/name" that somebody changed later */
     struct figures figures[OP_COUNT];
-    uint64_t trashed, read; /* items found in the trash; files whose bytes were read */
-    struct errinfo cannot;  /* why reading back is impossible; code OK: possible */
+    uint64_t trashed, read, others; /* items found in the trash; whose bytes were read; that others changed too */
+    struct errinfo cannot;          /* why reading back is impossible; code OK: possible */
 };
 
 static bool is_judged(const struct journal_op *o)
@@ -184,10 +185,21 @@ struct item {
     bool content_known;
 };
 
-static void complain(struct judge *k, struct item *it, const struct journal_op *o, const char *told, const char *seen)
+/* What does not fit proves nothing where somebody else was at work too. */
+static MAY_YIELD bool not_ours_alone(struct judge *k, const struct item *it)
+{
+    bool shared = check_changed_by_others(k->c, it->id);
+    k->others += shared;
+    return shared;
+}
+
+static MAY_YIELD void complain(struct judge *k, struct item *it, const struct journal_op *o, const char *told,
+                               const char *seen)
 {
     char at[32];
     it->bad = o;
+    if (not_ours_alone(k, it))
+        return;
     if (journal_acked(o))
         check_detail(k->r,
                      "%s %s: app %" PRIu32 " was told at %s that it is %s, but it is %s; look: GET /api/files/%s/info",
@@ -216,11 +228,13 @@ static const struct journal_op *writer_of(const struct item *it)
     return last;
 }
 
-static void complain_bytes(struct judge *k, struct item *it, const char *why)
+static MAY_YIELD void complain_bytes(struct judge *k, struct item *it, const char *why)
 {
     const struct journal_op *o = writer_of(it);
     char at[32];
     it->bad = o;
+    if (not_ours_alone(k, it))
+        return;
     if (!journal_acked(o))
         check_detail(k->r,
                      "file %s: the %s of app %" PRIu32
@@ -270,7 +284,7 @@ static MAY_YIELD enum err judge_bytes(struct judge *k, struct item *it, struct e
 }
 
 /* What lies in the trash cannot be read, but its size is shown. */
-static void judge_size(struct judge *k, struct item *it)
+static MAY_YIELD void judge_size(struct judge *k, struct item *it)
 {
     char why[80];
     size_t fit = 0;
@@ -325,15 +339,45 @@ static const char *last_folder(const struct fate *f)
     return "";
 }
 
+/* The first change of an item in the order of by_item_and_time; k->n: none is behind it. */
+static size_t first_of(const struct judge *k, uint32_t account, const char *id)
+{
+    size_t low = 0, high = k->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct act *a = &k->acts[mid];
+        if (a->account < account || (a->account == account && strcmp(a->id, id) < 0))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static void find_source_names(const struct judge *k, struct fate *f, uint32_t account, struct arena *mem)
+{
+    const struct journal_op *copy = f->ops[0]->op == OP_COPY ? f->ops[0] : NULL;
+    size_t from = copy && copy->source_id[0] ? first_of(k, account, copy->source_id) : k->n, to = from;
+    while (to < k->n && k->acts[to].account == account && strcmp(k->acts[to].id, copy->source_id) == 0)
+        to++;
+    const char **names = arena_alloc(mem, (to - from + 1) * sizeof(*names));
+    for (size_t i = from; i < to; i++)
+        if (k->acts[i].o->op == OP_RENAME && k->acts[i].o->sent_us <= copy->told_us)
+            names[f->n_source_names++] = k->acts[i].o->name;
+    f->source_names = names;
+}
+
 static MAY_YIELD enum err judge_item(struct judge *k, struct act *acts, size_t n, struct errinfo *ei)
 {
     struct arena *mem = arena_new(1024);
     const struct journal_op **ops = arena_alloc(mem, n * sizeof(*ops));
     for (size_t i = 0; i < n; i++)
         ops[i] = acts[i].o;
-    struct item it = {.fate = {ops, n, journal_whole(k->j)}, .id = acts->id, .account = acts->account};
+    struct item it = {
+        .fate = {.ops = ops, .n = n, .whole = journal_whole(k->j)}, .id = acts->id, .account = acts->account};
     struct fate_fault fault;
     fate_contents(&it.fate, &it.contents);
+    find_source_names(k, &it.fate, it.account, mem);
     enum err e = places_see(k->places, it.account, it.id, last_folder(&it.fate), mem, &it.seen, ei);
     if (e == ERR_OK && !fate_fits(&it.fate, &it.seen, &fault))
         complain(k, &it, fault.op, fault.told, fault.seen);
@@ -434,7 +478,7 @@ static char *unknown_text(char *dst, size_t n, const struct figures *f)
 
 static void report(struct judge *k)
 {
-    char a[32], b[32], rest[160];
+    char a[32], b[32], rest[160], others[100];
     struct figures all = {0};
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         const struct figures *f = &k->figures[kinds[i].op];
@@ -450,10 +494,11 @@ static void report(struct judge *k)
     }
     check_summary(k->r,
                   "%s changes acknowledged, %s found%s; %" PRIu64 " items looked at, %" PRIu64
-                  " of them in the trash, %" PRIu64 " files read%s",
+                  " of them in the trash, %" PRIu64 " files read%s%s",
                   str_thousands(a, sizeof(a), all.acknowledged), str_thousands(b, sizeof(b), all.found),
                   unknown_text(rest, sizeof(rest), &all), k->r->examined, k->trashed, k->read,
-                  journal_whole(k->j) ? "" : "; the run was cut short: its last moments are missing");
+                  journal_whole(k->j) ? "" : "; the run was cut short: its last moments are missing",
+                  check_others_text(others, sizeof(others), k->others));
 }
 
 static void report_json(struct judge *k)

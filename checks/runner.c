@@ -1,5 +1,7 @@
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
+#include "checks/others.h"
 #include "checks/told.h"
 #include "drive/schema.h"
 
@@ -203,6 +205,7 @@ static MAY_YIELD void close_all(struct check_ctx *c)
     told_sign_out(c); /* it borrows from the tree */
     tree_free(&c->tree);
     journal_free(&c->journal);
+    map_free(&c->others);
     if (c->pg)
         pg_pool_free(&c->pg);
     if (c->blob)
@@ -212,7 +215,7 @@ static MAY_YIELD void close_all(struct check_ctx *c)
 }
 
 /* The ledger, and what else the run left for the checks in its folder. */
-static void open_journal(struct check_ctx *c, struct check_baseline *kept)
+static MAY_YIELD void open_journal(struct check_ctx *c, struct check_baseline *kept)
 {
     const struct json *run;
     int64_t broken = 1; /* an unfinished run has seen an end as sudden as an outage's */
@@ -223,6 +226,10 @@ static void open_journal(struct check_ctx *c, struct check_baseline *kept)
     run = c->journal->run;
     if (c->offline && json_get(run, "baseline")) {
         check_baseline_read(kept, json_get(run, "baseline"));
+        if (check_same_owner(c, kept->owner, &c->journal_why) != ERR_OK) {
+            journal_free(&c->journal);
+            return;
+        }
         c->since = kept;
     }
     if (c->journal->finished && !json_i64(json_get(run, "broken_calls"), &broken))

@@ -2,7 +2,7 @@
  * holds although every app has left. A server without these figures is "not offered": the run's own 5xx answers are
  * failures of their operations in any case. */
 #include "base/mem.h"
-#include "checks/check.h"
+#include "checks/others.h"
 #include "drive/scrape.h"
 #include "net/coro.h"
 
@@ -29,6 +29,16 @@ enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out, 
     return e;
 }
 
+static MAY_YIELD enum err read_clock(struct pg_pool *pg, int64_t *out, struct errinfo *ei)
+{
+    struct pg_result *res = NULL;
+    enum err e = pg_run(pg, "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", 0, NULL, &res, ei);
+    if (e == ERR_OK)
+        *out = pg_i64(res, 0, 0);
+    pg_result_free(&res);
+    return e;
+}
+
 void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
 {
     struct errinfo ei;
@@ -38,6 +48,9 @@ void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
         pg_pool_new(&pg, ctx->loop, ctx->target->database_url, 1, &ei) == ERR_OK) {
         out->known_pg = check_read_deadlocks(pg, &out->deadlocks, &ei) == ERR_OK;
         out->known_overrun = check_read_overrun(pg, &out->overrun, &ei) == ERR_OK;
+        out->known_clock = read_clock(pg, &out->clock_us, &ei) == ERR_OK;
+        if (check_read_owner(ctx, pg, out->owner, sizeof(out->owner), &ei) != ERR_OK)
+            out->owner[0] = '\0';
         pg_pool_free(&pg);
     }
     out->known_server = check_read_metric(ctx, ERRORS, &out->server_errors, &ei) == ERR_OK;
@@ -78,6 +91,7 @@ static const struct {
     MEMBER("server_errors", known_server, server_errors),
     MEMBER("bytes_over_limits", known_overrun, overrun),
     MEMBER("streams", known_streams, streams),
+    MEMBER("database_clock_us", known_clock, clock_us),
 #undef MEMBER
 };
 
@@ -92,6 +106,8 @@ char *check_baseline_json(const struct check_baseline *b)
         if (*(const bool *)(base + members[i].known))
             jsonw_i64(&w, members[i].key, *(const int64_t *)(const void *)(base + members[i].value));
     }
+    if (b->owner[0])
+        jsonw_str(&w, "owner", b->owner);
     jsonw_end_object(&w);
     return buf_take(&text, NULL);
 }
@@ -107,6 +123,8 @@ void check_baseline_read(struct check_baseline *out, const struct json *j)
         *(bool *)(base + members[i].known) = true;
         *(int64_t *)(void *)(base + members[i].value) = value;
     }
+    const char *owner = json_str(json_get(j, "owner"));
+    str_format(out->owner, sizeof(out->owner), "%s", owner ? owner : "");
 }
 
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)

@@ -166,6 +166,8 @@ enum err rundir_close(struct rundir *d, struct errinfo *ei)
     if (!d->path[0])
         return ERR_OK;
     loop_timer_stop(&d->flush);
+    struct errinfo why;
     enum err e = ledger_close(&d->w->ledger, ei);
-    return e == ERR_OK ? describe(d, true, ei) : e;
+    enum err told = describe(d, true, e == ERR_OK ? ei : &why); /* also when records are lost: it ended, so they are */
+    return e == ERR_OK ? told : e;
 }

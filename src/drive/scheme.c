@@ -59,13 +59,25 @@ static bool known(const char *dialect)
     return false;
 }
 
+/* Each once, as the sentence about a URL that has none of them names them. */
+static void list_schemes(struct http_url_scheme *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        bool first = true;
+        for (size_t k = 0; k < n; k++)
+            first = first && strcmp(out[k].name, rows[i].scheme) != 0;
+        if (first)
+            out[n++] = (struct http_url_scheme){rows[i].scheme, rows[i].port};
+    }
+}
+
 enum err scheme_of(const char *url, const char *dialect, const struct scheme **row, struct http_url *out,
                    struct errinfo *ei)
 {
     struct http_url_scheme schemes[ARRAY_LEN(rows) + 1] = {{NULL, 0}};
     struct http_url u;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        schemes[i] = (struct http_url_scheme){rows[i].scheme, rows[i].port};
+    list_schemes(schemes);
     if (dialect && !known(dialect))
         return unknown_dialect(dialect, ei);
     enum err err = http_url_parse_of(url, schemes, &u, ei);

@@ -8,7 +8,7 @@ use Time::HiRes qw(time);
 use lib 'tests/lib';
 use Sim;
 
-my $stack = Sim::Stack->new;
+my $stack = Sim::Stack->new('--server-args=--login-budget 1000'); # many commands in a short time
 is $stack->sim([qw(seed 1 0.01 -q)])->{status}, 0, 'seed';
 my $dir = $stack->{dir};
 spew("$dir/mix", "download 10\nsave 40\nupload 20\nrename 15\nmove 5\ntrash 10\ncopy 5\nnew_folder 5\n");
@@ -38,6 +38,7 @@ SKIP: {
 }
 
 # ---- the same judgement again, from the run's folder: every row, the same figures
+my $began = time;
 my $r = $stack->sim([@RUN, qw(--run-dir kept --json kept.json)]);
 is $r->{status}, 0, 'a run' or diag $r->{out}, $r->{err};
 is $stack->sim([qw(check --run kept --json again.json)])->{status}, 0, 'judged again: status 0';
@@ -108,5 +109,26 @@ is $r->{status}, 3, 'a database that does not answer: status 3' or diag $r->{out
 like $r->{err}, qr/refused|cannot connect|database/i, 'said plainly';
 $r = $stack->sim([@RUN], env => \%blind);
 is $r->{status}, 3, 'a run that cannot be judged whole: status 3';
+
+# ---- others have worked in the same accounts since: what they changed is no fault of the server, and is said
+$r = $stack->sim([qw(check --run kept --json since.json)]);
+is $r->{status}, 0, 'others worked in the accounts since: no alarm' or diag $r->{out}, $r->{err};
+my $since = checks('since.json');
+like "$since->{ledger}{summary} $since->{changes}{summary}", qr/; not judged, as somebody else changed them too: \d+ items?/, 'but said';
+my $lost = $stack->sql("SELECT data->>'id' FROM changes WHERE type = 'folder.created' AND at >= to_timestamp($began) ORDER BY at LIMIT 1");
+$stack->sql("UPDATE files SET name = 'planted' WHERE id = '$lost'");
+$r = $stack->sim([qw(check --run kept --only ledger)]);
+is $r->{status}, 1, 'what no change explains is still found';
+like $r->{out}, qr/folder \Q$lost\E: app \d+ was told/, 'and named';
+
+# ---- the server is filled anew: a ledger of the accounts that were there tells nothing of these
+is $stack->sim([qw(clean --yes -q)])->{status}, 0, 'cleaned';
+is $stack->sim([qw(seed 1 0.01 -q)])->{status}, 0, 'and filled anew';
+$r = $stack->sim([qw(check --run kept --json anew.json)]);
+is $r->{status}, 3, 'a run of accounts that are gone: status 3' or diag $r->{out};
+like $r->{err}, qr/the accounts of that run are not here: its owner\@load\.test was \w+, this one is \w+/, 'said plainly';
+is_deeply [grep { $_->{status} eq 'violated' } values %{ checks('anew.json') }], [], 'and no alarm';
+$r = $stack->sim(['check', '--run', '']);
+is $r->{status}, 2, 'a run without a name: status 2';
 
 done_testing;

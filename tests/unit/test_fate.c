@@ -85,7 +85,7 @@ static void read_history(struct history *h, const char *text, bool whole)
         h->ptr[n] = &h->op[n];
         n++;
     }
-    h->fate = (struct fate){h->ptr, n, whole};
+    h->fate = (struct fate){.ops = h->ptr, .n = n, .whole = whole};
 }
 
 /* "name@folder", "trash", "gone", "name@folder;2" (in two listings), "name@folder;0" (in none). */
@@ -158,7 +158,7 @@ static void test_fits(void **state)
         {"U:a@F", "a@F;0", false, false},
         {"U:a@F?", "gone", true, true},
         {"C:a@F", "a (2)@F", true, true},
-        {"C:a@F", "b@F", true, true}, /* its source was renamed before it was copied */
+        {"C:a@F", "b@F", false, true},
         {"C:a@F", "a@G", false, true},
         /* saves claim neither name nor place */
         {"S:1>2", "x@Y", true, true},
@@ -185,6 +185,33 @@ static void test_fits(void **state)
         if (fits != rows[i].lax)
             print_error("row %zu, cut: %s -> %s\n", i, rows[i].history, rows[i].seen);
         assert_int_equal(fits, rows[i].lax);
+    }
+}
+
+/* The source was called b and c meanwhile: the copy may be called so too, and nothing else. */
+static void test_copy_of_renamed(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"b", "c"};
+    static const struct {
+        const char *history, *seen;
+        bool fits;
+    } rows[] = {
+        {"C:a@F", "a@F", true},          {"C:a@F", "b@F", true},          {"C:a@F", "c (1)@F", true},
+        {"C:a@F", "d@F", false},         {"C:a@F", "b@G", false},         {"C:a@F | R:e<b", "e@F", true},
+        {"C:a@F | R:e<b", "b@F", false}, {"C:a@F | R:e<b?", "b@F", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct history h;
+        struct fate_fault fault = {.op = NULL};
+        char seen[40];
+        snprintf(seen, sizeof(seen), "%s", rows[i].seen);
+        struct item_seen s = read_seen(seen);
+        read_history(&h, rows[i].history, true);
+        h.fate.source_names = names;
+        h.fate.n_source_names = ARRAY_LEN(names);
+        if (fate_fits(&h.fate, &s, &fault) != rows[i].fits)
+            fail_msg("row %zu: %s -> %s", i, rows[i].history, rows[i].seen);
     }
 }
 
@@ -273,7 +300,7 @@ static void test_many_contents(void **state)
                                     .told_us = 1000};
         ptr[i] = &op[i];
     }
-    fate_contents(&(struct fate){ptr, ARRAY_LEN(ptr), true}, &c);
+    fate_contents(&(struct fate){.ops = ptr, .n = ARRAY_LEN(ptr), .whole = true}, &c);
     assert_int_equal(c.n, FATE_CONTENTS);
     assert_true(c.other);
     assert_ptr_equal(c.of[0], ptr[ARRAY_LEN(ptr) - 1]);
@@ -309,8 +336,8 @@ static void test_twins(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fits),          cmocka_unit_test(test_settled), cmocka_unit_test(test_contents),
-        cmocka_unit_test(test_many_contents), cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_fits),     cmocka_unit_test(test_copy_of_renamed), cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_contents), cmocka_unit_test(test_many_contents),   cmocka_unit_test(test_twins),
     };
     return cmocka_run_group_tests_name("fate", tests, NULL, NULL);
 }
