@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 my ($root, @files) = @ARGV;
+my $whole = !@files; # what nobody calls is seen only where all is seen
 chdir $root or die "$root: $!\n";
 @files = grep { m{\.[ch]$} } split /\n/, `git ls-files` unless @files;
 
@@ -79,6 +80,12 @@ my %functions = (
     'src/store/pg.h' => 19,
 );
 my $function_lines_max = 60;
+
+# A function that a header offers has a caller. These are offered to the tests and benchmarks, or to scenarios to come.
+my %offered = map { $_ => 1 } qw(
+    api_restore blob_has_multi_delete clock_thread_cpu_us content_magic coro_self folders_snapshots hist_each
+    ledger_records loop_run loop_stop names_known rng_lognormal
+);
 
 # Names of functions that may suspend: the marked ones of all headers, and in a .c file its own. A function that calls one
 # of them is one, unless it is where a coroutine or a thread begins (its only argument is void *), or the blocking end of
@@ -223,5 +230,21 @@ for my $file (@files) {
         report($file, $i + 1, 'a path of one machine') if $raw[$i] =~ m{"[^"]*/(?:work/|home/\w+)};
     }
 }
+# What begins at the margin declares or defines; anything else that names a function uses it.
+sub check_callers {
+    my (%used, %at);
+    for my $file (grep { !m{^tests/} } keys %text_of) {
+        my $code = code_only($text_of{$file});
+        if ($file =~ /\.h$/) { $at{ $_->[0] } = $file for declared($code) }
+        $code =~ s/^\w[^\n(;={]*?\b\w+\(//mg;
+        $used{$_} = 1 for $code =~ /\b([a-z]\w*)\b/g;
+    }
+    for (sort keys %at) {
+        report($at{$_}, 1, "$_ is called by nobody: drop it, or list it in %offered") unless $used{$_} || $offered{$_};
+        report('tests/lint/rules.pl', 1, "$_ has a caller: it need not be listed") if $used{$_} && $offered{$_};
+    }
+    return;
+}
+check_callers() if $whole;
 print "$wrong wrong\n" if $wrong;
 exit($wrong ? 1 : 0);

@@ -65,4 +65,23 @@ clean('words in comments and strings', 'sim/a.c', qq{/* strcpy(a) */\nconst char
 clean('the owner', 'src/net/httpc.c', qq{#include <curl/curl.h>\n});
 clean('main', 'sim/main.c', qq{#include "checks/check.h"\n#include "sim/usage.h"\nint main(void)\n{\n    exit(0);\n}\n});
 
+# ---- what is seen in the whole only
+{
+    my $dir = tempdir(CLEANUP => 1);
+    my %files = ('sim/a.h' => "${head}int wanted(int x);\nint unwanted(void);\n#endif\n",
+                 'sim/a.c' => qq{#include "sim/a.h"\nint wanted(int x)\n{\n    return x;\n}\nint unwanted(void)\n{\n    return wanted(1);\n}\n},
+                 'tests/unit/test_a.c' => qq{#include "sim/a.h"\nint main(void)\n{\n    return unwanted();\n}\n});
+    for my $file (sort keys %files) {
+        make_path("$dir/" . dirname($file));
+        open my $fh, '>', "$dir/$file" or die $!;
+        print {$fh} $files{$file};
+        close $fh;
+    }
+    system('git', '-C', $dir, 'init', '-q') == 0 && system('git', '-C', $dir, 'add', '.') == 0 or die 'git';
+    my $out = `$^X $rules $dir`;
+    is $? >> 8, 1, 'a function without a caller: refused';
+    like $out, qr{^sim/a\.h:1: unwanted is called by nobody:}m, 'a function without a caller: named';
+    unlike $out, qr{ wanted is called}, 'one with a caller is not';
+}
+
 done_testing;
