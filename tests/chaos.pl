@@ -5,7 +5,7 @@
 #   make chaos                    each once
 #   make chaos RUNS=5             as the release asks for
 #   make chaos ONLY=kill:server,fill:store JOBS=1
-#   WRITE=1 make chaos            writes the table into README.md between its markers
+#   WRITE=1 make chaos            writes the table into docs/outages.md between its markers
 use strict;
 use warnings;
 use FindBin;
@@ -90,9 +90,9 @@ for my $c (@CELLS) {
 }
 print "\n$table\n";
 if (!%only && $ENV{WRITE}) {
-    my $file = "$FindBin::Bin/../README.md";
+    my $file = "$FindBin::Bin/../docs/outages.md";
     my $text = slurp($file);
-    $text =~ s/(<!-- chaos: made by make chaos -->\n).*?(<!-- chaos: end -->)/$1$table$2/s or die 'README.md has no markers';
+    $text =~ s/(<!-- chaos: made by make chaos -->\n).*?(<!-- chaos: end -->)/$1$table$2/s or die 'docs/outages.md has no markers';
     spew($file, $text);
 }
 exit($wrong ? 1 : 0);

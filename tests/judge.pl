@@ -8,7 +8,7 @@
 #   KEEP=DIR make judge            keeps the run folders of what was found
 #   make judge FAULTS=hang,lost-update CLEAN=0
 #
-# Prints the matrix fault x check, and writes it into README.md between the two markers when all faults were run.
+# Prints the matrix fault x check, and writes it into docs/judge.md between the two markers when all faults were run.
 use strict;
 use warnings;
 use FindBin;
@@ -143,9 +143,9 @@ my $planted = grep { $_->{fault} } @work;
 print "$caught of $planted planted faults found by their own check; ", scalar(grep { !$_->{fault} && %{ $_->{result}{found} // {} } } @work), " false alarms in $CLEAN clean runs\n";
 
 if (!%only && $ENV{WRITE}) {
-    my $file = "$FindBin::Bin/../README.md";
+    my $file = "$FindBin::Bin/../docs/judge.md";
     my $text = slurp($file);
-    $text =~ s/(<!-- judge: made by make judge -->\n).*?(<!-- judge: end -->)/$1$matrix$2/s or die "README.md has no markers";
+    $text =~ s/(<!-- judge: made by make judge -->\n).*?(<!-- judge: end -->)/$1$matrix$2/s or die "docs/judge.md has no markers";
     spew($file, $text);
 }
 exit($failed_runs ? 1 : 0);
