@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "net/work.h"
 #include "sim/clean.h"
-#include "sim/pace.h"
+#include "sim/turn.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,20 +19,16 @@ static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
     conf.timeout_us = 60 * US_PER_S;
     struct errinfo ei = {0};
     struct api_result r = {0};
-    struct rng rng;
-    rng_init(&rng, (uint64_t)c->ctx->common->seed, 12);
+    struct turn turn = {.loop = c->ctx->loop, .stop = &c->stop, .command = "clean"};
+    rng_init(&turn.rng, (uint64_t)c->ctx->common->seed, 12);
     if (api_new(&a->api, &conf, &ei) != ERR_OK) {
         str_format(a->why, sizeof(a->why), "%s", err_message(&ei));
         return;
     }
-    for (unsigned tries = 0; !c->stop; tries++) {
+    do {
         c->requests++;
         (void)!api_sign_in(a->api, a->owner.email, c->ctx->target->password, &r);
-        if (r.outcome != OUT_THROTTLED)
-            break;
-        LOGI("clean", "%s: the login limiter asks to wait", a->owner.email);
-        coro_sleep_until(c->ctx->loop, mono_add(mono_now(), pace_throttle_wait_us(r.retry_after_us, tries, &rng)));
-    }
+    } while (turn_again(&turn, a->owner.email, &r));
     if (r.outcome == OUT_OK)
         return;
     str_format(a->why, sizeof(a->why),

@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/caps.h"
-#include "sim/pace.h"
 #include "sim/read.h"
 #include "sim/remove.h"
+#include "sim/turn.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,17 +21,13 @@
 
 static MAY_YIELD bool sign_in(struct reads_stage *s, struct api *a, const char *email, struct api_result *r)
 {
-    struct rng rng;
-    rng_init(&rng, (uint64_t)s->ctx->common->seed, 8);
-    for (unsigned tries = 0; !*s->stop; tries++) {
+    struct turn turn = {.loop = s->ctx->loop, .stop = s->stop, .command = "reads"};
+    rng_init(&turn.rng, (uint64_t)s->ctx->common->seed, 8);
+    do {
         s->requests++;
         (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
-        if (r->outcome != OUT_THROTTLED)
-            return r->outcome == OUT_OK;
-        LOGI("reads", "%s: the login limiter asks to wait", email);
-        coro_sleep_until(s->ctx->loop, mono_add(mono_now(), pace_throttle_wait_us(r->retry_after_us, tries, &rng)));
-    }
-    return false;
+    } while (turn_again(&turn, email, r));
+    return r->outcome == OUT_OK;
 }
 
 static MAY_YIELD enum err login_add(struct reads_stage *s, const char *email, struct api_result *r, struct errinfo *ei)

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "drive/caps.h"
 #include "drive/wire.h"
-#include "sim/pace.h"
 #include "sim/remove.h"
+#include "sim/turn.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,21 +30,18 @@ static enum err open_api(struct stage *s, struct api **out, struct errinfo *ei)
 /* Signs in (or up, with a name), waiting out the limiter. */
 static MAY_YIELD bool enter(struct stage *s, struct api *a, const char *email, const char *name, struct api_result *r)
 {
-    struct rng rng;
-    rng_init(&rng, (uint64_t)s->ctx->common->seed, 7);
-    for (unsigned tries = 0; !*s->stop; tries++) {
+    struct turn turn = {.loop = s->ctx->loop, .stop = s->stop, .command = "refusals"};
+    rng_init(&turn.rng, (uint64_t)s->ctx->common->seed, 7);
+    do {
         s->requests++;
         if (name)
             (void)!api_sign_up(a, email, s->ctx->target->password, name, r);
         else
-            (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
-        if (r->outcome != OUT_THROTTLED)
-            return r->outcome == OUT_OK;
-        LOGI("refusals", "%s: the login limiter asks to wait", email);
-        coro_sleep_until(s->ctx->loop, mono_add(mono_now(), pace_throttle_wait_us(r->retry_after_us, tries, &rng)));
-    }
-    str_format(r->reason, sizeof(r->reason), "interrupted");
-    return false;
+            (void)!api_sign_in(a, email, s->ctx->target->password, r);
+    } while (turn_again(&turn, email, r));
+    if (r->outcome == OUT_THROTTLED)
+        str_format(r->reason, sizeof(r->reason), "interrupted");
+    return r->outcome == OUT_OK;
 }
 
 /* Opens a session for who; its absence is noted, not an error. */
