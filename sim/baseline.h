@@ -48,7 +48,7 @@ struct baseline {
     bool known[BASE_COUNT];
     char why[LAYER_COUNT][200]; /* a layer that was not measured, or not whole; "" */
 };
-void baseline_set(struct baseline *b, enum base_row row, double value);
+void baseline_set(struct baseline *b, enum base_row row, double value); /* measured: in the row's own unit */
 
 /* One operation again and again, in so many lanes, until the time is over or one fails (false: with *ei). The rate per
  * second; 0 when not one was done. */

@@ -9,7 +9,9 @@
 
 #define SLOW_BYTES_PER_S 64 /* what a slow reader takes: an event in some seconds */
 
-void stream_init(struct app *a);
+void stream_init(struct app *a); /* before any other call; opens nothing */
+/* Opens it, unless it is open, the run drains, or the server has none; from then on it comes back by itself. Returns at
+ * once: what became of it is counted when it is known. */
 void stream_open(struct app *a);
 /* After a refusal for the session's sake: with a new one, or not. */
 void stream_renewed(struct app *a, bool renewed);
