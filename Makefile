@@ -112,15 +112,15 @@ $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
 unit: $(UNIT)
-	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) --exec '' $(UNIT)
-# They wait more than they work.
+	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 --exec '' $(UNIT)
+# The others wait more than they work: so many at once, those that take longest first.
+LONG := bigfiles content meta store run chaos judge stack bulk webdav sftp refusals file_cases run_verdicts cases run_sessions ramp run_events run_streams
+SLOW_FIRST = $(wildcard $(LONG:%=tests/$@/%.t)) $(filter-out $(LONG:%=tests/$@/%.t),$(sort $(wildcard tests/$@/*.t)))
 comp: $(OBJ)/sim.bin
-	@$(PROVE) -j4 $(sort $(wildcard tests/comp/*.t))
-# Each test has a stack of its own, and waits for much of its time: four at once, those that take longest first.
-LONG := bigfiles content meta run chaos judge stack bulk webdav sftp refusals
-SYS   = $(wildcard $(LONG:%=tests/sys/%.t)) $(filter-out $(LONG:%=tests/sys/%.t),$(sort $(wildcard tests/sys/*.t)))
+	@$(PROVE) -j6 $(SLOW_FIRST)
+# Each has a stack of its own.
 sys: $(OBJ)/sim.bin $(patsubst tests/sys/%.c,$(OBJ)/tests/%,$(wildcard tests/sys/live_*.c))
-	@$(PROVE) -j4 $(SYS)
+	@$(PROVE) -j4 $(SLOW_FIRST)
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))

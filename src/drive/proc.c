@@ -58,6 +58,13 @@ bool proc_alive(const struct proc *p)
     return p->pid > 0 && stat_read(p->pid, &state, &start) && start == p->start && state != 'Z' && state != 'X';
 }
 
+bool proc_stopped(const struct proc *p)
+{
+    char state;
+    uint64_t start;
+    return p->pid > 0 && stat_read(p->pid, &state, &start) && start == p->start && state == 'T';
+}
+
 int proc_pidfd(const struct proc *p)
 {
     if (p->pid <= 0)

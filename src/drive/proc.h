@@ -30,8 +30,9 @@ MAY_YIELD enum err proc_run(struct loop *l, const struct proc_spec *spec, struct
                             int *status, struct errinfo *ei) WARN_UNUSED;
 void proc_kill_session(const struct proc *p);
 
-bool proc_alive(const struct proc *p); /* zombies are dead */
-int proc_pidfd(const struct proc *p);  /* -1 when it is gone */
+bool proc_alive(const struct proc *p);   /* zombies are dead */
+bool proc_stopped(const struct proc *p); /* by SIGSTOP, which takes effect when it would run next */
+int proc_pidfd(const struct proc *p);    /* -1 when it is gone */
 bool proc_exe(const struct proc *p, char *dst, size_t n);
 int64_t proc_rss(const struct proc *p); /* bytes, -1: not known */
 /* Resident bytes now and at most since it began; false: it is gone, or not ours to look at. */

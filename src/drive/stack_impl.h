@@ -101,6 +101,7 @@ MAY_YIELD enum err part_end(struct part *p, int signo, int64_t grace_us, struct 
 enum err part_account(const struct part *p, struct account *a, const struct account **as,
                       struct errinfo *ei) WARN_UNUSED;
 bool part_alive(const struct part *p);
+bool part_stands_still(const struct part *p); /* each of its processes is stopped or gone */
 /* The real path of what it runs, as /proc tells it; NULL: not installed. */
 const char *part_program(const struct part *p, struct arena *mem);
 /* A tool of a part (initdb, npm), its output in the part's log. ERR_ENV when it fails. */

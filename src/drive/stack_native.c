@@ -141,6 +141,16 @@ static size_t part_processes(const struct part *p, struct proc *out, size_t max)
     return n;
 }
 
+bool part_stands_still(const struct part *p)
+{
+    struct proc *found = mem_alloc(MAX_FOUND * sizeof *found);
+    size_t n = part_processes(p, found, MAX_FOUND), still = 0;
+    while (still < n && (proc_stopped(&found[still]) || !proc_alive(&found[still])))
+        still++;
+    mem_free(found);
+    return still == n;
+}
+
 enum err part_end(struct part *p, int signo, int64_t grace_us, struct errinfo *ei)
 {
     enum err err = ERR_OK;

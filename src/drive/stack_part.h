@@ -9,8 +9,8 @@
 MAY_YIELD enum err stack_part_kill(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_part_stop(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei) WARN_UNUSED;
-/* Stops all its processes where they stand, as a hung machine does, or lets them go on. Letting go also gives a store
- * its disk back that a fill which was killed has left full. */
+/* Stops all its processes where they stand, as a hung machine does, and returns when they do; or lets them go on.
+ * Letting go also gives a store its disk back that a fill which was killed has left full. */
 MAY_YIELD enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct errinfo *ei) WARN_UNUSED;
 /* For so long there is no more of what it gives: the store's disk is full, all connections of Postgres are taken. Then,
  * or when cancelled, it is as before. ERR_USAGE for other parts, and for containers. */

@@ -3,6 +3,7 @@
 /* A server in a thread of the test: each accepted connection runs serve(fd, number) in a thread of its own, numbers
  * from 0. Port 0 on loopback. stub_stop joins everything; connections still open are shut down first. */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -118,7 +119,11 @@ static void *stub_conn_main(void *arg)
 static void *stub_accept_main(void *arg)
 {
     struct stub *s = arg;
-    for (int fd; (fd = accept(s->listener, NULL, NULL)) >= 0;) {
+    for (int fd; (fd = accept(s->listener, NULL, NULL)) >= 0 || errno == EMFILE;) {
+        if (fd < 0) { /* the test has run out of descriptors, and will have some again */
+            usleep(1000);
+            continue;
+        }
         int n = atomic_load(&s->accepted);
         struct stub_conn *c = &s->conns[n];
         c->stub = s;
