@@ -101,13 +101,13 @@ MAY_YIELD enum err part_end(struct part *p, int signo, int64_t grace_us, struct 
 enum err part_account(const struct part *p, struct account *a, const struct account **as,
                       struct errinfo *ei) WARN_UNUSED;
 bool part_alive(const struct part *p);
-bool part_stands_still(const struct part *p); /* each of its processes is stopped or gone */
 /* The real path of what it runs, as /proc tells it; NULL: not installed. */
 const char *part_program(const struct part *p, struct arena *mem);
 /* A tool of a part (initdb, npm), its output in the part's log. ERR_ENV when it fails. */
 MAY_YIELD enum err part_tool(struct part *p, const char *const *argv, const char *cwd, const struct account *as,
                              int64_t limit_us, struct errinfo *ei) WARN_UNUSED;
-enum err part_signal(const struct part *p, int signo, struct errinfo *ei) WARN_UNUSED; /* to all its processes */
+/* Stops all its processes and returns when they stand still, or lets them go on. */
+MAY_YIELD enum err part_halt(const struct part *p, bool halt, struct errinfo *ei) WARN_UNUSED;
 /* Keeps all its processes from making any file longer than that; UINT64_MAX: as long as the system lets them. */
 enum err part_limit_files(const struct part *p, uint64_t most, struct errinfo *ei) WARN_UNUSED;
 void stack_say(struct stack *s, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -141,16 +141,6 @@ static size_t part_processes(const struct part *p, struct proc *out, size_t max)
     return n;
 }
 
-bool part_stands_still(const struct part *p)
-{
-    struct proc *found = mem_alloc(MAX_FOUND * sizeof *found);
-    size_t n = part_processes(p, found, MAX_FOUND), still = 0;
-    while (still < n && (proc_stopped(&found[still]) || !proc_alive(&found[still])))
-        still++;
-    mem_free(found);
-    return still == n;
-}
-
 enum err part_end(struct part *p, int signo, int64_t grace_us, struct errinfo *ei)
 {
     enum err err = ERR_OK;
@@ -188,9 +178,29 @@ static int signal_one(pid_t pid, const void *arg)
     return kill(pid, *(const int *)arg);
 }
 
-enum err part_signal(const struct part *p, int signo, struct errinfo *ei)
+static bool stands_still(const struct part *p)
 {
-    return each_process(p, signal_one, &signo, "signal", ei);
+    struct proc *found = mem_alloc(MAX_FOUND * sizeof *found);
+    size_t n = part_processes(p, found, MAX_FOUND), still = 0;
+    while (still < n && (proc_stopped(&found[still]) || !proc_alive(&found[still])))
+        still++;
+    mem_free(found);
+    return still == n;
+}
+
+/* A process stops when it would run next, and may have begun another one until then. */
+enum err part_halt(const struct part *p, bool halt, struct errinfo *ei)
+{
+    const int signo = halt ? SIGSTOP : SIGCONT;
+    struct mono until = mono_add(mono_now(), KILL_WAIT_US);
+    enum err err = each_process(p, signal_one, &signo, "signal", ei);
+    while (!err && halt && !stands_still(p)) {
+        if (!mono_before(mono_now(), until))
+            return err_set(ei, ERR_ENV, "%s goes on, though it was told to stop", p->ops->name);
+        coro_sleep_until(p->stack->loop, mono_add(mono_now(), LOOK_EVERY_US));
+        err = each_process(p, signal_one, &signo, "signal", ei);
+    }
+    return err;
 }
 
 static int limit_one(pid_t pid, const void *arg)

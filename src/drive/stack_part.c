@@ -10,7 +10,6 @@
 #include <signal.h>
 
 #define KILL_WAIT_US    (10 * US_PER_S)
-#define STOP_WAIT_US    (10 * US_PER_S)
 #define LOOK_EVERY_US   (50 * US_PER_MS)
 #define FILE_MOST       4096
 #define CONNECTIONS_MAX 10000
@@ -37,20 +36,6 @@ enum err stack_part_stop(struct stack *s, const char *part, struct errinfo *ei)
     return end_part(s, part, "stop", 0, ei);
 }
 
-/* A process stops when it would run next, and may have begun another one until then. */
-static MAY_YIELD enum err halt(struct part *p, struct errinfo *ei)
-{
-    struct mono until = mono_add(mono_now(), STOP_WAIT_US);
-    enum err err = part_signal(p, SIGSTOP, ei);
-    while (!err && !part_stands_still(p)) {
-        if (!mono_before(mono_now(), until))
-            return err_set(ei, ERR_ENV, "%s goes on, though it was told to stop", p->ops->name);
-        coro_sleep_until(p->stack->loop, mono_add(mono_now(), LOOK_EVERY_US));
-        err = part_signal(p, SIGSTOP, ei);
-    }
-    return err;
-}
-
 enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct errinfo *ei)
 {
     struct part *p = NULL;
@@ -61,7 +46,7 @@ enum err stack_part_pause(struct stack *s, const char *part, bool pause, struct 
         return stack_docker_part(s, pause ? "pause" : "unpause", p, ei);
     if (!part_alive(p))
         return err_set(ei, ERR_ENV, "%s is down", p->ops->name);
-    err = pause ? halt(p, ei) : part_signal(p, SIGCONT, ei);
+    err = part_halt(p, pause, ei);
     return err || pause || p != &s->parts[PART_STORE] ? err : part_limit_files(p, UINT64_MAX, ei);
 }
 

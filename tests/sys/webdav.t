@@ -42,7 +42,8 @@ for my $kind (@SERVERS) {
     is $r->{json}{tree}{manifest_sha256}, $manifest, "$kind: the same tree";
 
     # ---- many apps at few folders: they meet
-    $r = $sim->('run', 8, 3, 300, 4, '--poll', '1s', @users);
+    spew("$dir/mix", "download 26\nsave 55\nupload 7\ntrash 4\nrename 3\ncopy 2\nnew_folder 2\nmove 1\n");
+    $r = $sim->('run', 8, 2, 300, 5, '--mix', 'mix', '--poll', '1s', @users);
     $ok->($r, 'run');
     my $op = $r->{json}{operations};
     is $r->{json}{failed}, 0, "$kind: nothing failed";
