@@ -40,6 +40,7 @@ struct clean {
     size_t n_left;
     uint64_t objects; /* found without a row, after the server's own removal */
     bool stop;
+    struct api *admin; /* clean_given.c: the given login by which accounts were made; NULL: none were */
 };
 
 /* clean_find.c */
@@ -52,7 +53,7 @@ bool clean_anything(const struct clean *c);
 /* Whether a Redis key is about one of these ids or emails: one of its parts between ':' is it. Pure. */
 bool clean_key_is_ours(const struct map *ours, struct sv key);
 
-/* clean_given.c: on a server whose logins were given. */
+/* clean_given.c: on a server whose logins were given, or made with a given one's help. */
 MAY_YIELD enum err clean_given_find(struct clean *c, struct errinfo *ei) WARN_UNUSED;
 void clean_given_print(const struct clean *c);
 MAY_YIELD void clean_given_remove(struct clean *c);

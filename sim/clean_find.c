@@ -300,6 +300,7 @@ void clean_free(struct clean *c)
         mem_free(a->owner.email);
         api_free(&a->api);
     }
+    api_free(&c->admin);
     mem_free(c->accounts);
     for (size_t i = 0; i < c->n_paths; i++)
         mem_free(c->paths[i]);

@@ -129,7 +129,7 @@ static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_
     return ERR_OK;
 }
 
-/* Where the logins were given, all that is ours is one folder a tree. */
+/* Where the logins were given, all that is ours is one folder a tree, and accounts that were made with their help. */
 static MAY_YIELD enum err carry_out_given(struct command_clean *c, const struct clean_conf *conf, struct errinfo *ei)
 {
     struct clean *x = &c->clean;
@@ -156,7 +156,8 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     c->clean.ctx = ctx;
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;
-    enum err e = target_logins_given(ctx->target) ? carry_out_given(c, arg, ei) : carry_out(c, arg, ei);
+    bool given = target_logins_given(ctx->target) || ctx->target->logins_made;
+    enum err e = given ? carry_out_given(c, arg, ei) : carry_out(c, arg, ei);
     ctx->on_interrupt = NULL;
     clean_free(&c->clean);
     mem_free(c);

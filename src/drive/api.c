@@ -325,6 +325,17 @@ enum err api_sub_users(struct api *a, struct arena *mem, struct api_users *out, 
     return CALL(sub_users, r, mem, out, r);
 }
 
+enum err api_accounts_made(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
+{
+    *out = (struct api_users){0};
+    return CALL(accounts_made, r, mem, out, r);
+}
+
+enum err api_account_remove(struct api *a, const char *email, struct api_result *r)
+{
+    return CALL(account_remove, r, email, r);
+}
+
 enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r)
 {
     return CALL(storage_config, r, conf, r);

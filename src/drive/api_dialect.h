@@ -28,6 +28,8 @@ struct api_dialect {
     MAY_YIELD enum err (*sub_user_create)(struct api *, const char *, const char *, const char *, unsigned,
                                           struct api_result *);
     MAY_YIELD enum err (*sub_users)(struct api *, struct arena *, struct api_users *, struct api_result *);
+    MAY_YIELD enum err (*accounts_made)(struct api *, struct arena *, struct api_users *, struct api_result *);
+    MAY_YIELD enum err (*account_remove)(struct api *, const char *, struct api_result *);
     MAY_YIELD enum err (*storage_config)(struct api *, const struct blob_conf *, struct api_result *);
     MAY_YIELD enum err (*heartbeat)(struct api *, struct api_result *);
     MAY_YIELD enum err (*storage)(struct api *, struct api_storage *, struct api_result *);

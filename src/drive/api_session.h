@@ -54,16 +54,8 @@ MAY_YIELD enum err api_probe(struct api *a, struct api_result *r); /* asks which
 MAY_YIELD enum err api_claim(struct api *a, struct api_result *r);
 /* Removes that folder with all that is in it; fine when it is not there. */
 MAY_YIELD enum err api_unclaim(struct api *a, struct api_result *r);
-MAY_YIELD enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name,
-                               struct api_result *r);
 MAY_YIELD enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
 MAY_YIELD enum err api_sign_out(struct api *a, struct api_result *r);
-MAY_YIELD enum err api_signup_status(struct api *a, bool *enabled, struct api_result *r);
-MAY_YIELD enum err api_signup_toggle(struct api *a, bool enabled, struct api_result *r);
-MAY_YIELD enum err api_sub_user_create(struct api *a, const char *email, const char *password, const char *name,
-                                       unsigned perms, struct api_result *r);
-/* The account's sub-users, for its owner alone; in the arena. */
-MAY_YIELD enum err api_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r);
 /* Connects the bucket, unless the server says that this very one is connected already. */
 MAY_YIELD enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);
 MAY_YIELD enum err api_heartbeat(struct api *a, struct api_result *r);

@@ -30,7 +30,7 @@ static MAY_YIELD struct json *ask_json(struct api *a, struct buf *path, const ch
                                .headers = {"OCS-APIRequest: true", "Accept: application/json",
                                            form ? "Content-Type: application/x-www-form-urlencoded" : NULL},
                                .xml = form,
-                               .write = form != NULL,
+                               .write = strcmp(method, "GET") != 0,
                                .sink = keep,
                                .arg = &text};
     *err = dav_perform(a, &c, r);
@@ -103,9 +103,9 @@ enum err dav_find_files(struct api *a, struct api_result *r)
 
 /* ---- accounts ---- */
 
-/* Becomes the administrator, whose login the target gives, for one call. */
-static MAY_YIELD struct json *as_admin(struct api *a, const char *method, const char *form, struct api_result *r,
-                                       enum err *err)
+/* Becomes the administrator, whose login the target gives, for one call. account NULL: about all of them. */
+static MAY_YIELD struct json *as_admin(struct api *a, const char *method, const char *account, const char *form,
+                                       struct api_result *r, enum err *err)
 {
     struct dav *d = dav_of(a);
     const struct target_login *admin = &d->target->logins[0];
@@ -115,7 +115,11 @@ static MAY_YIELD struct json *as_admin(struct api *a, const char *method, const 
     d->user = mem_strdup(admin->name);
     d->password = mem_strdup(admin->password);
     d->auth = (struct http_auth){.kind = HTTP_AUTH_BASIC};
-    *err = buf_appendf(&path, "%s/ocs/v2.php/cloud/users?format=json", base);
+    *err = buf_appendf(&path, "%s/ocs/v2.php/cloud/users%s", base, account ? "/" : "");
+    if (!*err)
+        *err = str_url_encode(&path, sv_of(account), "");
+    if (!*err)
+        *err = buf_append_str(&path, "?format=json");
     struct json *j = *err ? NULL : ask_json(a, &path, method, form, r, err);
     mem_free(d->user);
     mem_free(d->password);
@@ -138,6 +142,19 @@ enum err webdav_signup_status(struct api *a, bool *enabled, struct api_result *r
     return has_admin(a) ? (api_result_init(r), ERR_OK) : api_absent(r, "sign-up");
 }
 
+/* OCS answers 200 to much that did not work out. */
+static void judge_ocs(const struct json *j, struct api_result *r)
+{
+    const struct json *meta = json_get(json_get(j, "ocs"), "meta");
+    const char *message = json_str(json_get(meta, "message"));
+    int64_t code = 0;
+    if (r->outcome != OUT_OK || !json_i64(json_get(meta, "statuscode"), &code) || code == 200 || code == 100)
+        return;
+    r->status = code == 102 ? 409 : 403;
+    r->outcome = outcome_of_status(r->status);
+    api_reason(r, message ? message : "the account was not made or removed");
+}
+
 enum err webdav_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)
 {
     struct buf form = BUF_INIT(4096);
@@ -151,18 +168,50 @@ enum err webdav_sign_up(struct api *a, const char *email, const char *password, 
         err = buf_append_str(&form, "&password=");
     if (!err)
         err = str_url_encode(&form, sv_of(password), "");
-    struct json *j = err ? NULL : as_admin(a, "POST", buf_cstr(&form), r, &err);
-    const struct json *meta = json_get(json_get(j, "ocs"), "meta");
-    int64_t code = 0;
-    const char *message = json_str(json_get(meta, "message"));
-    if (!err && r->outcome == OUT_OK && json_i64(json_get(meta, "statuscode"), &code) && code != 200 && code != 100) {
-        r->status = code == 102 ? 409 : 403;
-        r->outcome = outcome_of_status(r->status);
-        api_reason(r, message ? message : "the account was not made");
-    }
+    struct json *j = err ? NULL : as_admin(a, "POST", NULL, buf_cstr(&form), r, &err);
+    if (!err)
+        judge_ocs(j, r);
     json_free(&j);
     buf_done(&form);
     return err || r->outcome != OUT_OK ? err : webdav_sign_in(a, email, password, r);
+}
+
+static bool is_made(const char *id)
+{
+    return id && sv_ends(sv_of(id), SV(DRIVE_EMAIL_DOMAIN));
+}
+
+enum err webdav_accounts_made(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
+{
+    enum err err = ERR_OK;
+    *out = (struct api_users){0};
+    if (!has_admin(a))
+        return api_absent(r, "accounts of ours");
+    struct json *j = as_admin(a, "GET", NULL, NULL, r, &err);
+    const struct json *users = json_get(json_get(json_get(j, "ocs"), "data"), "users");
+    for (const struct json *u = json_first(users); u; u = json_next(u))
+        out->n += is_made(json_str(u));
+    out->items = arena_alloc(mem, (out->n + 1) * sizeof *out->items);
+    out->n = 0;
+    for (const struct json *u = json_first(users); u; u = json_next(u)) {
+        const char *id = json_str(u);
+        if (is_made(id))
+            out->items[out->n++] = (struct api_user){.id = arena_strdup(mem, id), .email = arena_strdup(mem, id)};
+    }
+    json_free(&j);
+    return err;
+}
+
+enum err webdav_account_remove(struct api *a, const char *email, struct api_result *r)
+{
+    enum err err = ERR_OK;
+    if (!has_admin(a) || !is_made(email))
+        return api_absent(r, "account of ours by that name");
+    struct json *j = as_admin(a, "DELETE", email, NULL, r, &err);
+    if (!err)
+        judge_ocs(j, r);
+    json_free(&j);
+    return err;
 }
 
 enum err dav_cloud_users(struct api *a, bool *admin, bool *strangers, struct api_result *r)
@@ -171,14 +220,12 @@ enum err dav_cloud_users(struct api *a, bool *admin, bool *strangers, struct api
     *admin = *strangers = false;
     if (!has_admin(a))
         return ERR_OK;
-    struct json *j = as_admin(a, "GET", NULL, r, &err);
+    struct json *j = as_admin(a, "GET", NULL, NULL, r, &err);
     const struct json *users = json_get(json_get(json_get(j, "ocs"), "data"), "users");
     *admin = json_is_array(users);
     for (const struct json *u = json_first(users); u; u = json_next(u)) {
         const char *id = json_str(u);
-        bool ours =
-            id && (sv_ends(sv_of(id), SV(DRIVE_EMAIL_DOMAIN)) || strcmp(id, dav_of(a)->target->logins[0].name) == 0);
-        *strangers = *strangers || !ours;
+        *strangers = *strangers || !id || (!is_made(id) && strcmp(id, dav_of(a)->target->logins[0].name) != 0);
     }
     json_free(&j);
     return err;

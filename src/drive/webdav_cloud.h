@@ -18,6 +18,8 @@ struct dav_children {
 MAY_YIELD enum err dav_children(struct api *a, struct buf *path, const struct dav_children *c, struct api_result *r);
 
 /* ---- webdav_cloud.c ---- */
+MAY_YIELD enum err webdav_accounts_made(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r);
+MAY_YIELD enum err webdav_account_remove(struct api *a, const char *email, struct api_result *r);
 #define DAV_CHECKSUM_MAX 64
 /* "OC-Checksum: SHA1:…", the kind that all of them know; NULL: not asked for here. */
 const char *dav_checksum_header(const struct api *a, const struct content *c, char dst[DAV_CHECKSUM_MAX]);

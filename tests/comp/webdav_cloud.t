@@ -52,6 +52,18 @@ sub asked {
     is scalar(grep { ($_->{headers}{'oc-checksum'} // '') !~ /^SHA1:[0-9a-f]{40}$/ } @puts), 0, 'with their checksums';
     is scalar(grep { $_->{status} != 201 } @puts), 0, 'which are right';
     is scalar(grep { ($_->{headers}{'x-oc-mtime'} // '') !~ /^\d+$/ } @puts), 0, 'and times';
+    $r = run_on($d, qw(clean --dry-run));
+    like $r->{out}, qr/the account user-1\@load\.test, with all that it holds/, 'clean shows them';
+    is_deeply $d->logins, [ 'ann', 'owner@load.test', 'user-1@load.test' ], 'and removes nothing unasked';
+    $r = run_on($d, qw(clean --yes));
+    is $r->{status}, 0, 'clean' or diag $r->{out}, $r->{err};
+    is_deeply $d->logins, ['ann'], 'takes the accounts away that seed made';
+    like run_on($d, qw(clean --yes))->{out}, qr/nothing of drivesim's is there/, 'all of them';
+    $d->rule(method => 'DELETE', path => qr{/users/owner}, status => 200, body => '{"ocs":{"meta":{"statuscode":997,"message":"not allowed to"}}}');
+    run_on($d, qw(seed 0 0.002));
+    $r = run_on($d, qw(clean --yes));
+    is $r->{status}, 1, 'one that stays';
+    like $r->{out}, qr/the account owner\@load\.test: 403 not allowed to/, 'is named with the reason';
     $r = run_on(cloud(strangers => ['carol']), qw(seed 0 0.002));
     is $r->{status}, 3, 'a cloud that holds other users';
     like $r->{err}, qr/holds other users, outside \@load\.test/, 'is refused';

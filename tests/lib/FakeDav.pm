@@ -56,6 +56,7 @@ sub rule { my ($self, %r) = @_; $r{path} = "$r{path}" if defined $r{path}; retur
 # Only what is new is fetched: a test may look again and again.
 sub log { my ($self) = @_; push @{ $self->{seen} }, @{ $self->_ctl(log => scalar @{ $self->{seen} //= [] }) }; return $self->{seen} }      # [{method, path, status, headers => {lower-case name => value}, body => of a PROPFIND}]
 sub tree { return $_[0]->_ctl('tree') }    # {path => size, or -1 of a folder}; of all users
+sub logins { return $_[0]->_ctl('logins') }
 sub bin { return $_[0]->_ctl('bin') }      # {item => where it was}, of all users
 sub resize { my ($self, $path, $by) = @_; return $self->_ctl(resize => [ $path, $by ]) }    # what oc:size tells of a folder
 sub put { my ($self, $path, $data) = @_; return $self->_ctl(put => [ $path, $data ]) }    # data undef: a folder
@@ -125,6 +126,7 @@ sub answer {
 sub ctl_rule { my ($self, $r) = @_; push @{ $self->{rules} }, $r; return 1 }
 sub ctl_log { my ($self, $from) = @_; return [ @{ $self->{log} }[ $from .. $#{ $self->{log} } ] ] }
 sub ctl_tree { my ($self) = @_; return { map { $_ => $self->{tree}{$_}{dir} ? -1 : length $self->{tree}{$_}{data} } keys %{ $self->{tree} } } }
+sub ctl_logins { return [ sort keys %{ $_[0]{c}{users} } ] }
 sub ctl_bin { my ($self) = @_; return { map { my $b = $_; map { $_ => $b->{$_}{from} } keys %$b } values %{ $self->{bins} } } }
 sub ctl_resize { my ($self, $a) = @_; $self->{resized}{ $a->[0] } = $a->[1]; return 1 }
 sub ctl_put { my ($self, $a) = @_; $self->store($a->[0], $a->[1]); return 1 }
@@ -163,7 +165,7 @@ sub handle {
     return (401, undef, '', 'WWW-Authenticate: Basic realm="x"')
         if %{ $c->{users} } && (!defined $user || !exists $c->{users}{$user} || ($c->{app}{$user} // $c->{users}{$user}) ne $password);
     return (412, undef, '') if $target =~ m{^/ocs/} && ($h->{'ocs-apirequest'} // '') ne 'true';
-    return $self->accounts($method, $body, $user) if $c->{cloud} && $target =~ m{^/ocs/v2\.php/cloud/users};
+    return $self->accounts($method, $body, $user, $target) if $c->{cloud} && $target =~ m{^/ocs/v2\.php/cloud/users};
     my $path = $target =~ s/%([0-9A-Fa-f]{2})/chr hex $1/ger;
     my $slash = $path =~ s{/\z}{};
     my $root = $c->{cloud} ? "/remote.php/dav/files/$user" : $c->{prefix};
@@ -178,9 +180,16 @@ sub handle {
 }
 
 sub accounts {
-    my ($self, $method, $body, $user) = @_;
+    my ($self, $method, $body, $user, $target) = @_;
     my $c = $self->{c};
     return (403, undef, '') if $user ne 'ann';
+    if ($method eq 'DELETE') { # with its files, which all users of this fake share, and its bin
+        my ($gone) = map { s/%(..)/chr hex $1/ger } $target =~ m{/users/([^?]+)};
+        my $known = delete $c->{users}{$gone};
+        delete $self->{bins}{$gone};
+        %{ $self->{tree} } = () if $known;
+        return (200, 'application/json', $J->encode({ ocs => { meta => { statuscode => $known ? 200 : 101, message => $known ? 'OK' : 'no such user' } } }));
+    }
     return (200, 'application/json', $J->encode({ ocs => { meta => { statuscode => 200 }, data => { users => [ sort(keys %{ $c->{users} }), @{ $c->{strangers} // [] } ] } } }))
         if $method eq 'GET';
     my %f = map { map { s/%(..)/chr hex $1/ger } split /=/, $_, 2 } split /&/, $body;
