@@ -53,11 +53,11 @@ static struct api *signed_in(void)
 
 static int setup(void **state)
 {
-    const struct httpc_conf none = {0};
+    const struct httpc_conf conf = {.cafile = getenv("DAV_CAFILE")};
     (void)state;
     login = (struct target_login){.name = env("DAV_USER"), .password = env("DAV_PASSWORD")};
     target = (struct target){.url = env("DAV_URL"), .logins = &login, .n_logins = 1};
-    if (loop_new(&loop, &why) != ERR_OK || httpc_new(&http, loop, &none, &why) != ERR_OK)
+    if (loop_new(&loop, &why) != ERR_OK || httpc_new(&http, loop, &conf, &why) != ERR_OK)
         return -1;
     mem = arena_new(4096);
     space = api_space_new();

@@ -96,7 +96,7 @@ for my $kind (@SERVERS) {
     unlink $d->files . '/drivesim-load/k04';
 
     # ---- odd names, made behind its back (C14): all are listed, and none twice
-    my @odd = ('This & that', 't #;?3.txt', '100%.txt', '100%25.txt', 'a+b', 'example[a].txt', "e\xcc\x81", "\xc3\xa9",
+    my @odd = ('This & that', 't #:?3.txt', 't #;?3.txt', '100%.txt', '100%25.txt', 'a+b', 'example[a].txt', "e\xcc\x81", "\xc3\xa9",
         'x' x 255, "\xc3\xa9" x 127, 'ends with a dot.', 'ends with a space ', 'CON', 'a"b\\c', q(it's));
     my $entries = sub { my ($x) = @_; return $x->{out} =~ /structure\s+(\d+) entries, 0 wrong/ ? $1 : -1 };
     my $had = $entries->($sim->('check', @users));

@@ -18,6 +18,13 @@ for my $kind (grep { Dav->can("has_$_")->() } qw(apache lighttpd)) {
         my ($method, $name, @headers) = @_;
         return qx(curl -s -o /dev/null -w '%{http_code}' --anyauth -u 'ann:secret word' -X $method @{[ map { "-H '$_'" } @headers ]} '@{[ $d->http_url ]}/$name');
     };
+    # K04: a weak tag never holds in If-Match, a strong one does; that is what saves rely on.
+    spew($d->files . '/k04', 'x');
+    chmod 0666, $d->files . '/k04';
+    utime time - 60, time - 60, $d->files . '/k04'; # a tag of this second may be weak
+    my ($strong) = qx(curl -s -I --anyauth -u 'ann:secret word' '@{[ $d->http_url ]}/k04') =~ /.*^ETag: ("[^"]*")/ims;
+    is join(' ', map { $ask->('PUT', 'k04', "If-Match: $_", 'Content-Length: 0') } "W/$strong", '"other"', $strong), '412 412 204', "$kind: K04: weak and strong comparison";
+
     for my $how ('absent', 'F', 'T') {
         my $what = "$kind: K12: MOVE test to Test, Overwrite: $how";
         mkdir $d->files . '/k12' or die $!;
@@ -38,6 +45,13 @@ for my $kind (grep { Dav->can("has_$_")->() } qw(apache lighttpd)) {
     spew($d->files . '/deep/file', 'another');
     spew($d->files . '/deep/more', 'another');
     is $tag->(), $before, "$kind: the ETag of a folder does not change with what is below it";
+}
+
+# X07: Destination over TLS, with the scheme and port of the base.
+if (Dav->has_apache) {
+    my $d = Dav->apache(users => { ann => 'secret word' }, tls => 1);
+    live("$ENV{LIVE_WEBDAV} 'a_change*'", 'X07: behind TLS', DAV_URL => $d->http_url =~ s/^http/webdavs/r, DAV_USER => 'ann', DAV_PASSWORD => 'secret word',
+        DAV_FILES => $d->files, DAV_CAFILE => $d->cafile);
 }
 
 my $cloud = FakeDav->new(cloud => 1, prefix => '');
