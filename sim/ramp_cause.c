@@ -30,8 +30,10 @@ static bool shows(const struct sign *s, const struct watch_values *on, const str
 
 static void name(struct buf *text, const char *what, enum watch_figure f, double now, double before)
 {
+    char amount[64];
     int decimals = watch_decimals(f);
-    enum err e = buf_appendf(text, "%s%s: %s %.*f", text->len ? "; " : "", what, watch_text(f), decimals, now);
+    enum err e =
+        buf_appendf(text, "%s%s: %s", text->len ? "; " : "", what, watch_amount(f, now, amount, sizeof(amount)));
     if (e == ERR_OK && before >= 0)
         e = buf_appendf(text, " (%.*f before)", decimals, before);
     if (e != ERR_OK)

@@ -18,6 +18,7 @@
 
 #define SAMPLE_US     US_PER_S
 #define FIRST_US      (15 * US_PER_S) /* ssh signs in */
+#define LINE_WIDTH    110
 #define SNAPSHOT      (1u << 20)
 #define STORE_FIND_US (5 * US_PER_S)
 
@@ -74,9 +75,18 @@ const char *watch_key(enum watch_figure f)
     return figures[f].key;
 }
 
-const char *watch_text(enum watch_figure f)
+char *watch_amount(enum watch_figure f, double value, char *dst, size_t n)
 {
-    return figures[f].text;
+    static const char *const units[] = {" %", " MiB", " ms", " MB/s"};
+    struct sv name = sv_of(figures[f].text);
+    const char *unit = "";
+    for (size_t i = 0; i < ARRAY_LEN(units) && !unit[0]; i++)
+        if (sv_ends(name, sv_of(units[i]))) {
+            unit = units[i];
+            name.n -= strlen(unit);
+        }
+    str_format(dst, n, SV_FMT " %.*f%s", SV_ARG(name), figures[f].decimals, value, unit);
+    return dst;
 }
 
 int watch_decimals(enum watch_figure f)
@@ -452,15 +462,21 @@ const char *watch_problem(const struct watch *w)
 
 char *watch_line(const struct watch_values *v, const char *turn, char *dst, size_t n)
 {
-    size_t at = 0;
+    size_t at = 0, begun = 0;
     const char *sep = "";
+    char amount[64];
     dst[0] = '\0';
     for (unsigned f = 0; f < WATCH_COUNT && at < n; f++) {
         if (f == WATCH_PROC_CPU && at)
             sep = turn;
         if (v->v[f] < 0)
             continue;
-        str_format(dst + at, n - at, "%s%s %.*f", sep, figures[f].text, figures[f].decimals, v->v[f]);
+        watch_amount((enum watch_figure)f, v->v[f], amount, sizeof(amount));
+        if (sep[0] == ',' && at - begun + strlen(amount) > LINE_WIDTH)
+            sep = turn;
+        if (sep == turn)
+            begun = at;
+        str_format(dst + at, n - at, "%s%s", sep, amount);
         at += strlen(dst + at);
         sep = ", ";
     }

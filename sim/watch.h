@@ -40,7 +40,8 @@ enum watch_figure {
         WATCH_COUNT
 };
 const char *watch_key(enum watch_figure f);
-const char *watch_text(enum watch_figure f);
+/* Name, value and unit: "memory 2156 MiB". */
+char *watch_amount(enum watch_figure f, double value, char *dst, size_t n);
 int watch_decimals(enum watch_figure f);
 bool watch_find(struct sv key, enum watch_figure *out);
 
@@ -61,7 +62,8 @@ const struct watch_values *watch_latest(const struct watch *w);
 /* Folded over the samples since the last lap; begins anew. */
 void watch_lap(struct watch *w, struct watch_values *out);
 void watch_whole(const struct watch *w, struct watch_values *out);
-/* What is known, "CPU % 43, run queue 2.0, …"; "" when nothing is. turn: what stands between machine and services. */
+/* What is known, "CPU 43 %, run queue 2.0, …"; "" when nothing is. turn: what stands between machine and services, and
+ * where a line would get too long. */
 char *watch_line(const struct watch_values *v, const char *turn, char *dst, size_t n);
 struct jsonw;
 void watch_json(const struct watch_values *v, const char *key, struct jsonw *w); /* an object of what is known */

@@ -16,17 +16,17 @@ static void causes(void **state)
         bool known;
         const char *begins;
     } rows[] = {
-        {{{WATCH_CPU, 43, 97}}, 0, true, "the processors: CPU % 97 (43 before)"},
+        {{{WATCH_CPU, 43, 97}}, 0, true, "the processors: CPU 97 % (43 before)"},
         {{{WATCH_CPU, 30, 84}}, 0, false, "none of the machine's resources"},
         {{{WATCH_CPU, 20, 25}, {WATCH_DISK_WRITE, 5, 130}, {WATCH_DISK_QUEUE, 3.8, 19.5}},
          0,
          true,
-         "the disk: disk write ms 130.0 (5.0 before)"},
+         "the disk: disk write 130.0 ms (5.0 before)"},
         {{{WATCH_DISK_QUEUE, 3.8, 19.5}}, 0, true, "the disk: disk queue 19.5 (3.8 before)"},
         {{{WATCH_DISK_WRITE, 25, 30}}, 0, false, "none"}, /* slow all along */
         {{{WATCH_PG_WAITING, 0, 3}}, 0, true, "locks in Postgres: PG locks waited for 3 (0 before)"},
         {{{WATCH_PROC_CPU, 50, 99}, {WATCH_CPU, 20, 30}}, 0, true, "one processor: the server's process fills it"},
-        {{{WATCH_SWAP, 0, 300}, {WATCH_CPU, 50, 99}}, 0, true, "memory: swap MiB 300 (0 before); the processors"},
+        {{{WATCH_SWAP, 0, 300}, {WATCH_CPU, 50, 99}}, 0, true, "memory: swap 300 MiB (0 before); the processors"},
         {{{WATCH_NET, 60, 105}}, 110, true, "the network"},
         {{{WATCH_NET, 60, 80}}, 110, false, "none"},
         {{{WATCH_NET, 60, 105}}, 0, false, "none"},

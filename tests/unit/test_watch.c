@@ -110,12 +110,36 @@ static void test_a_tree_counts_shared_pages_once(void **state)
     mem_free(shared);
 }
 
+/* Units stand behind their numbers, and no line runs across the whole screen. */
+static void test_a_line_to_read(void **state)
+{
+    (void)state;
+    char text[800];
+    struct watch_values v;
+    for (unsigned i = 0; i < WATCH_COUNT; i++)
+        v.v[i] = WATCH_UNKNOWN;
+    assert_string_equal(watch_line(&v, "\n", text, sizeof(text)), "");
+    v.v[WATCH_CPU] = 43;
+    v.v[WATCH_RUN_QUEUE] = 2;
+    v.v[WATCH_MEMORY] = 2156;
+    v.v[WATCH_PG_COMMITS] = 20;
+    assert_string_equal(watch_line(&v, "\n", text, sizeof(text)),
+                        "CPU 43 %, run queue 2.0, memory 2156 MiB\nPG commits/s 20.0");
+    for (unsigned i = 0; i < WATCH_COUNT; i++)
+        v.v[i] = 123456;
+    watch_line(&v, "\n", text, sizeof(text));
+    struct sv rest = sv_of(text), line;
+    while (sv_split(&rest, '\n', &line))
+        assert_in_range(line.n, 1, 120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_two_moments_say),
         cmocka_unit_test(test_nonsense_is_no_machine),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_a_line_to_read),
         cmocka_unit_test(test_a_tree_counts_shared_pages_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
