@@ -134,7 +134,7 @@ static double rate_of(const struct ramp *r, const struct ramp_step *s)
     const struct ramp_work *work = &r->conf->work;
     if (work->kind == RAMP_SIGN_IN)
         return s->peak;
-    double per_s = ramp_operations_per_s(s);
+    double per_s = work->kind == RAMP_APPS ? ramp_actions_per_s(s) : ramp_operations_per_s(s);
     return work->kind == RAMP_UPLOAD && work->bytes > 0 && per_s >= 0 ? per_s * (double)work->bytes : per_s;
 }
 

@@ -13,12 +13,19 @@ double knee_expected(const struct knee_step *first, unsigned sessions, double li
     return link_rate > 0 && link_rate < linear ? link_rate : linear;
 }
 
+/* A Poisson count of n has a standard deviation of sqrt(n), and the first step's number is one too. */
+static double slack(const struct knee_step *first, const struct knee_step *s)
+{
+    double chance = first->drawn > 0 && s->drawn > 0 ? 2 * sqrt(1 / first->drawn + 1 / s->drawn) : 0;
+    return fmax(1 - KNEE_TRACK, chance);
+}
+
 static bool on_track(const struct knee_step *first, const struct knee_step *s, double link_rate)
 {
     double expected = knee_expected(first, s->sessions, link_rate);
     bool full = link_rate > 0 && expected >= link_rate; /* only then the link says how long an operation takes */
     bool slow = full && s->p95 >= 0 && s->p95_bound >= 0 && s->p95 > KNEE_SLOW * s->p95_bound;
-    return s->rate >= KNEE_TRACK * expected && !slow;
+    return s->rate >= (1 - slack(first, s)) * expected && !slow;
 }
 
 static int by_sessions(const void *a, const void *b)

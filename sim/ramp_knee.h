@@ -7,7 +7,8 @@
  * the knee is. A step is on track while it does at least 90 % of what the lower of the lines allows; the crossing
  * counts only as far as the last step on track and the first one off it have it between them. With a link given, whose
  * line is drawn beforehand, a step that should fill it must keep its p95 within 1.5 times what that alone causes, too,
- * and the knee is the middle of the two steps. Nothing is said of more sessions than were held. Layer 3, pure. */
+ * and the knee is the middle of the two steps. Of work that comes at random, two standard deviations of its number are
+ * let pass. Nothing is said of more sessions than were held. Layer 3, pure. */
 #include "base/err.h"
 #include <stddef.h>
 
@@ -18,6 +19,7 @@
 struct knee_step {
     unsigned sessions;
     double rate;           /* work a second; < 0: it was not held to its end, and is off track */
+    double drawn;          /* how many pieces of work came at random in it, as apps act; 0: it was not random */
     double p95, p95_bound; /* in one unit; the bound is that of the link; < 0: not known */
 };
 enum knee_state {

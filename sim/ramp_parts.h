@@ -11,7 +11,8 @@ void ramp_step_done(struct ramp_step *s);
  * samples. */
 bool ramp_figure(const struct ramp_step *s, const struct ramp_line *l, const struct watch_values *server,
                  uint64_t least, double *out);
-double ramp_operations_per_s(const struct ramp_step *s); /* < 0: not measured, as the next two */
+double ramp_operations_per_s(const struct ramp_step *s); /* < 0: not measured, as the next ones */
+double ramp_actions_per_s(const struct ramp_step *s);    /* of apps: what they planned, less what comes with it */
 double ramp_sign_ins_per_s(const struct ramp_step *s);
 double ramp_p95_ms(const struct ramp_step *s, enum drive_op op);
 

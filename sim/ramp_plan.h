@@ -30,7 +30,7 @@ enum err ramp_parse_work(const char *text, struct ramp_work *out, struct errinfo
 /* When the i-th of a step's sessions begins, from the step's start; and the last of n. */
 int64_t ramp_due_us(double per_s, unsigned i);
 
-/* What a step did: bytes of uploads a second, operations of apps a second, or, of sign-ins, sessions that were let in.
+/* What a step did: bytes of uploads a second, actions of apps a second, or, of sign-ins, sessions that were let in.
  * < 0: not measured. */
 struct ramp_measure {
     unsigned sessions;

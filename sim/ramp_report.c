@@ -22,15 +22,6 @@ static double refused_after(const struct ramp_step *s, double pct)
     return ms(s->refusals, pct);
 }
 
-/* Of apps: what they planned to do, less what comes with it. */
-static double actions_per_s(const struct ramp_step *s)
-{
-    uint64_t n = 0;
-    for (int op = 0; op < OP_COUNT; op++)
-        n += drive_op_weight((enum drive_op)op) > 0 ? stats_ok(&s->stats, (enum drive_op)op) : 0;
-    return s->stats.requests && s->measured_us > 0 ? (double)n * 1e6 / (double)s->measured_us : -1;
-}
-
 static double requests_per_s(const struct ramp_step *s)
 {
     return s->stats.requests && s->measured_us > 0 ? (double)s->stats.requests * 1e6 / (double)s->measured_us : -1;
@@ -67,9 +58,9 @@ static double expected_rate(const struct ramp_step *s)
     X("mb_per_s", 2, mb(&s->measured)) \
     X("expected_mb_per_s", 2, mb(&s->expected)) \
     X("expected_upload_p95_ms", 1, s->expected.p95_s < 0 ? -1 : s->expected.p95_s * 1e3) \
-    X("expected", 2, expected_rate(s)) /* operations/s of apps; of sign-ins, sessions let in */ \
+    X("expected", 2, expected_rate(s)) /* actions/s of apps; of sign-ins, sessions let in */ \
     X("requests_per_s", 2, requests_per_s(s)) \
-    X("actions_per_s", 2, actions_per_s(s)) \
+    X("actions_per_s", 2, ramp_actions_per_s(s)) \
     X("sign_ins_per_s", 2, ramp_sign_ins_per_s(s)) \
     X("refused_p50_ms", 1, refused_after(s, 50)) \
     X("refused_max_ms", 1, refused_after(s, 100)) \
@@ -119,8 +110,8 @@ static void print_head(const struct ramp *r)
     if (r->conf->work.kind == RAMP_UPLOAD)
         fprintf(out, "  %24s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
     if (r->conf->work.kind == RAMP_APPS)
-        fprintf(out, "  %24s  %24s %12s %9s %9s %9s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "operations/s",
-                "expected", "actions/s", "requests/s");
+        fprintf(out, "  %24s  %24s %9s %9s %12s %9s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "actions/s",
+                "expected", "operations/s", "requests/s");
     if (r->conf->work.kind == RAMP_SIGN_IN)
         fprintf(out, "  %11s", "sign-ins/s");
     fputc('\n', out);
@@ -151,8 +142,8 @@ static void print_kind(const struct ramp *r, const struct ramp_step *s)
     case RAMP_APPS:
         print_three(out, times(s, OP_DOWNLOAD), 1);
         print_three(out, times(s, OP_SAVE), 1);
-        fprintf(out, " %12s %9s %9s %9s", figure(a, sizeof(a), s->measured.rate),
-                figure(b, sizeof(b), s->expected.rate), figure(c, sizeof(c), actions_per_s(s)),
+        fprintf(out, " %9s %9s %12s %9s", figure(a, sizeof(a), s->measured.rate),
+                figure(b, sizeof(b), s->expected.rate), figure(c, sizeof(c), ramp_operations_per_s(s)),
                 figure(d, sizeof(d), requests_per_s(s)));
         break;
     case RAMP_SIGN_IN:

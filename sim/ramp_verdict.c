@@ -43,6 +43,12 @@ static double link_of(const struct ramp *r)
     return r->conf->work.kind == RAMP_UPLOAD ? r->conf->link_bytes_per_s : 0;
 }
 
+static double drawn(const struct ramp *r, const struct ramp_step *s)
+{
+    bool random = r->conf->work.kind == RAMP_APPS && s->measured.rate > 0;
+    return random ? s->measured.rate * (double)s->measured_us / 1e6 : 0;
+}
+
 /* An interruption says nothing of the server; a condition does: the step that met one is off track. */
 static void find_knee(struct verdict *v, unsigned pass)
 {
@@ -56,6 +62,7 @@ static void find_knee(struct verdict *v, unsigned pass)
         if (s[i].held || r->tripped.step == &s[i])
             rows[used++] = (struct knee_step){.sessions = s[i].asked,
                                               .rate = s[i].held ? s[i].measured.rate : -1,
+                                              .drawn = drawn(r, &s[i]),
                                               .p95 = s[i].measured.p95_s,
                                               .p95_bound = link_of(r) > 0 ? s[i].expected.p95_s : -1};
     struct knee *k = &v->knees[pass];

@@ -88,7 +88,7 @@ is report()->{predictions}[$_]{score}, 'not measured', 'what was not held scores
 like slurp("$dir/" . report()->{run_dir} . '/predictions.txt'), qr/^predicted \S+\nok=2\n.*^scored/ms, 'predictions stand in the run folder';
 $d->rules_clear;
 $d->rule(method => 'POST', path => qr{^/api/files/upload$}, after => 5, status => 500, body => { message => 'oops' });
-$r = ramp($d, 2, qw(--session upload:1KiB --hold 30s --settle 0 --arrive 0 --stop-on failed_pct>5));
+$r = ramp($d, 20, qw(--session upload:1KiB --hold 30s --settle 0 --arrive 0 --stop-on failed_pct>5));
 is $r->{status}, 4, 'a share of failures' or diag $r->{out}, $r->{err};
 $d->rules_clear;
 $d->rule(method => 'POST', path => qr{^/api/files/upload$}, delay => 0.2);

@@ -13,13 +13,13 @@ struct row {
 };
 #define STEP(sessions, rate)                                                                                           \
     {                                                                                                                  \
-        sessions, rate, -1, -1                                                                                         \
+        sessions, rate, 0, -1, -1                                                                                      \
     }
 
 /* 50 MB each over a gigabit link of 110 MB/s: the bound of the p95 is N x 50 / 110 s. */
 #define SHARED(sessions, rate, p95)                                                                                    \
     {                                                                                                                  \
-        sessions, rate, p95, (sessions)*50 / 110.0                                                                     \
+        sessions, rate, 0, p95, (sessions)*50 / 110.0                                                                  \
     }
 
 static const struct row rows[] = {
@@ -71,6 +71,24 @@ static const struct row rows[] = {
      70,
      100},
     {"one step", {STEP(50, 50)}, 0, KNEE_UNKNOWN, 0, 0, 0, 0, 50},
+    {"chance, not the server: 24 acts, then 40",
+     {{10, 12, 24, -1, -1}, {20, 20, 40, -1, -1}},
+     0,
+     KNEE_NONE,
+     0,
+     20,
+     0,
+     0,
+     20},
+    {"no chance among thousands",
+     {{10, 12, 2400, -1, -1}, {20, 20, 4000, -1, -1}},
+     0,
+     KNEE_FOUND,
+     16.67,
+     10,
+     20,
+     11,
+     20},
     {"no work", {STEP(50, 0), STEP(100, 10)}, 0, KNEE_UNKNOWN, 0, 0, 0, 0, 100},
     {"nothing", {{0}}, 0, KNEE_UNKNOWN, 0, 0, 0, 0, 0},
     {"sessions let in: a limit of 150",
