@@ -83,11 +83,10 @@ enum err sftp_op_info(struct api *a, const char *id, struct arena *mem, struct d
     op.reply.status = SFTP_NO_SUCH_FILE;
     if (path)
         e = sftp_stat(op.s, path, &attrs, &op.reply, &op.ei);
-    if (sftp_op_ok(&op, e)) {
+    if (totals)
+        *totals = (struct api_totals){.bytes = -1, .files = -1, .folders = -1};
+    if (out && sftp_op_ok(&op, e))
         sftp_fill_file(&op, mem, names_parent(a->names, id), names_name(a->names, id), &attrs, out);
-        if (totals)
-            *totals = (struct api_totals){.bytes = -1, .files = -1, .folders = -1};
-    }
     return sftp_op_end(&op, e);
 }
 

@@ -157,6 +157,9 @@ static void ids_move_with_their_entries(void **state)
     ANSWERS(api_rename(app, b.id, "B and more", mem, &b, &r), 200);
     holds(f.id, 1, 70000);
     ANSWERS(api_info(app, f.id, mem, &info, NULL, &r), 200);
+    struct api_totals totals = {0};
+    ANSWERS(api_info(app, f.id, mem, NULL, &totals, &r), 200);
+    assert_true(totals.bytes == -1);
     assert_string_equal(info.name, "f.txt");
     assert_string_equal(info.parent_id, a.id);
     assert_true(info.size == 70000 && info.modified.us == 1700000000 * US_PER_S);
