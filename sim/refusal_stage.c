@@ -37,7 +37,7 @@ static MAY_YIELD bool enter(struct stage *s, struct api *a, const char *email, c
         if (name)
             (void)!api_sign_up(a, email, s->ctx->target->password, name, r);
         else
-            (void)!api_sign_in(a, email, s->ctx->target->password, r);
+            (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
     } while (turn_again(&turn, email, r));
     if (r->outcome == OUT_THROTTLED)
         str_format(r->reason, sizeof(r->reason), "interrupted");
