@@ -125,6 +125,12 @@ static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, s
 
 /* ---- the result ---- */
 
+/* Left out for a reason, or never come to: the command was interrupted before. */
+static bool untried_row(const struct read_result *res)
+{
+    return res->untried[0] || (!res->asked && !res->part[ALONE].failed);
+}
+
 static const char *truth_word(const struct read_result *res, const struct read *row)
 {
     if (res->untrue[0])
@@ -144,7 +150,7 @@ static void print_row(const struct command_reads *c, const struct read *row, con
         for (size_t i = 0; i < ARRAY_LEN(pcts) && e == ERR_OK; i++)
             e = buf_appendf(&line, "%s%8s", i == 0 ? " " : "",
                             hist_cell(res->part[p].took, pcts[i], US_PER_MS, 1, cell, sizeof(cell)));
-    fprintf(c->ctx->out, "%s  %s\n", buf_cstr(&line), res->untried[0] ? "not tried" : truth_word(res, row));
+    fprintf(c->ctx->out, "%s  %s\n", buf_cstr(&line), untried_row(res) ? "not tried" : truth_word(res, row));
     buf_done(&line);
 }
 
@@ -189,7 +195,7 @@ static void write_rows(const struct command_reads *c)
         jsonw_str(&w, "what", reads[i].what);
         jsonw_i64(&w, "rows", res->rows);
         jsonw_str(&w, "answer",
-                  res->untried[0]  ? "not_tried"
+                  untried_row(res) ? "not_tried"
                   : res->untrue[0] ? "wrong"
                   : res->checked   ? "true"
                                    : "not_compared");
@@ -214,7 +220,7 @@ static void judge(const struct command_reads *c)
         const struct read_result *res = &c->results[i];
         const struct timing *alone = &res->part[ALONE];
         checked += res->checked;
-        untried += res->untried[0] != '\0';
+        untried += untried_row(res);
         if (res->untrue[0])
             result_check_add(r, "%s: %s: %s", row->key, row->what, res->untrue);
         for (int p = 0; p < PARTS; p++)

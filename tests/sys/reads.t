@@ -62,4 +62,13 @@ $r = $stack->sim([qw(reads --times 1 --background 0)], env => { DATABASE_URL => 
 is $r->{status}, 0, 'without DATABASE_URL: exit status 0' or diag $r->{out}, $r->{err};
 like $r->{out}, qr/ 1 compared with the database: DATABASE_URL is not set/, 'what is not compared is said';
 
+# ---- interrupted: what was not come to is called not tried
+my $h = $stack->start([qw(reads --times 1000 --background 0 --json cut.json)]);
+ok sim_read($h, 60, sub { $_[0]{out} =~ /^reading:/m }), 'at work';
+kill 'INT', $h->{pid};
+is sim_finish($h, 60)->{status}, 130, 'interrupted: status 130';
+my @untried = grep { $_->{answer} eq 'not_tried' } values %{ json_file("$stack->{dir}/cut.json")->{reads} };
+cmp_ok scalar @untried, '>', 0, 'the rows after it were not tried';
+like $h->{out}, qr/, ${\scalar @untried} not tried,/, 'and are counted so';
+
 done_testing;
