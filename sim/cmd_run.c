@@ -281,7 +281,7 @@ static void add_figures(struct result *r, struct run *run, const struct phases *
         busiest = w->accounts[i].writes > busiest ? w->accounts[i].writes : busiest;
     }
     r->caps = w->caps; /* some lacks show only in the work */
-    caps_fallbacks(w->caps, r->note, sizeof(r->note));
+    worker_fallbacks(w, r->note, sizeof(r->note));
     double per_s = c->measured_us ? 1e6 / (double)c->measured_us : 0;
     for (uint32_t i = 0; i < w->n_apps; i++)
         not_started += app_not_started(&w->apps[i]);

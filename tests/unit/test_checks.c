@@ -3,6 +3,7 @@
 #include "unit.h"
 
 #include "base/hash.h"
+#include "base/map.h"
 #include "checks/check.h"
 #include "drive/schema.h"
 
@@ -253,6 +254,7 @@ static void judge(const struct world *w)
         fail_msg("%s: status %d, %u wrong: %s", w->name, (int)r->status, (unsigned)r->wrong, said);
     result_done(&result);
     tree_free(&c.tree);
+    map_free(&c.others);
     journal_free(&c.journal);
 }
 
