@@ -12,15 +12,21 @@
 #define DEFAULT_TIMEOUT_US (60 * US_PER_S)
 #define DEFAULT_IDLE_US    (75 * US_PER_S)
 
-/* One registry a tree. */
+/* A registry of names for each tree; the newest session of each login. */
 struct api_space {
-    struct map *trees;
+    struct map *trees, *sessions;
+};
+struct known_session {
+    char *token, *tree; /* tree NULL: none */
+    unsigned caps;
+    bool locks_seen;
 };
 
 struct api_space *api_space_new(void)
 {
     struct api_space *s = mem_zalloc(sizeof *s);
     s->trees = map_new();
+    s->sessions = map_new();
     return s;
 }
 
@@ -32,12 +38,24 @@ static bool free_tree(void *arg, struct sv key, void *value)
     return false;
 }
 
+static bool free_session(void *arg, struct sv key, void *value)
+{
+    struct known_session *k = value;
+    (void)arg, (void)key;
+    mem_free(k->token);
+    mem_free(k->tree);
+    mem_free(k);
+    return false;
+}
+
 void api_space_free(struct api_space **s)
 {
     if (!*s)
         return;
     map_filter((*s)->trees, free_tree, NULL);
     map_free(&(*s)->trees);
+    map_filter((*s)->sessions, free_session, NULL);
+    map_free(&(*s)->sessions);
     MEM_FREE(*s);
 }
 
@@ -293,13 +311,60 @@ enum err api_sign_up(struct api *a, const char *email, const char *password, con
     return CALL(sign_up, r, email, password, name, r);
 }
 
+static void forget_session(struct api *a, const char *email)
+{
+    struct known_session *k = map_take(a->space->sessions, sv_of(email));
+    if (k)
+        (void)free_session(NULL, sv_of(email), k);
+}
+
+static void note_session(struct api *a, const char *email)
+{
+    struct known_session *k = mem_zalloc(sizeof *k);
+    forget_session(a, email);
+    *k = (struct known_session){mem_strdup(a->token), mem_strdup(a->tree), a->caps, a->locks_seen};
+    map_put(a->space->sessions, sv_of(email), k);
+}
+
 enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
 {
-    return CALL(sign_in, r, email, password, r);
+    enum err err = CALL(sign_in, r, email, password, r);
+    if (err == ERR_OK && r->outcome == OUT_OK && a->token)
+        note_session(a, email);
+    return err;
+}
+
+enum err api_sign_in_again(struct api *a, const char *email, const char *password, struct api_result *r)
+{
+    const struct known_session *k = map_get(a->space->sessions, sv_of(email));
+    struct api_storage used;
+    if (!k || !a->dialect->storage)
+        return api_sign_in(a, email, password, r);
+    api_set_token(a, sv_of(k->token));
+    a->caps = k->caps;
+    a->locks_seen = k->locks_seen;
+    if (k->tree)
+        api_set_tree(a, k->tree);
+    enum err err = api_storage(a, &used, r);
+    if (err == ERR_OK && r->outcome == OUT_OK)
+        return ERR_OK;
+    forget_session(a, email);
+    api_set_token(a, (struct sv){"", 0});
+    return api_sign_in(a, email, password, r);
+}
+
+static bool is_session(void *arg, struct sv key, void *value)
+{
+    const struct known_session *k = value;
+    if (strcmp(k->token, arg) != 0)
+        return true;
+    return free_session(NULL, key, value);
 }
 
 enum err api_sign_out(struct api *a, struct api_result *r)
 {
+    if (a->token)
+        map_filter(a->space->sessions, is_session, a->token);
     return CALL(sign_out, r, r);
 }
 

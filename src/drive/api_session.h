@@ -55,6 +55,10 @@ MAY_YIELD enum err api_claim(struct api *a, struct api_result *r);
 /* Removes that folder with all that is in it; fine when it is not there. */
 MAY_YIELD enum err api_unclaim(struct api *a, struct api_result *r);
 MAY_YIELD enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
+/* The same for what comes after a command's main work: a session that this program has had of the login is used once
+ * more if the server still takes it (asked by one small call), since limiters count sign-ins. */
+MAY_YIELD enum err api_sign_in_again(struct api *a, const char *email, const char *password,
+                                     struct api_result *r) WARN_UNUSED;
 MAY_YIELD enum err api_sign_out(struct api *a, struct api_result *r);
 /* Connects the bucket, unless the server says that this very one is connected already. */
 MAY_YIELD enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);

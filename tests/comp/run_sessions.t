@@ -18,6 +18,17 @@ subtest 'L19: tokens expire in mid-run' => sub {
     is scalar(grep { $_->{status} == 429 } @{ $d->log }), 0, 'no limiter is tripped';
 };
 
+# Limiters count sign-ins: the checks go on with the sessions of the run.
+subtest 'one sign-in a login, the checks included' => sub {
+    my $d = FakeDrive->new(sub_users => 2, folders => 4, files => 10);
+    my $h = run_sim($d, qw(6 4 60 3));
+    is $h->{status}, 0, 'healthy' or diag $h->{out};
+    my %logins;
+    $logins{ $_->{login} }++ for grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
+    is_deeply [values %logins], [1, 1, 1], 'each once' or diag explain \%logins;
+    like $h->{out}, qr/^  ok +ledger /m, 'though the ledger was judged';
+};
+
 subtest 'U10: a kept connection that breaks when it is used again' => sub {
     my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 20);
     my $h = start_run($d, qw(4 4 120 5 --no-ledger), mix("download 3\nrename 1\n"));
