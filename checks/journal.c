@@ -112,7 +112,7 @@ static int by_seq(const void *a, const void *b)
 static struct journal_op *find(struct journal_op *ops, size_t n, uint64_t seq)
 {
     const struct journal_op key = {.seq = seq};
-    return bsearch(&key, ops, n, sizeof(key), by_seq);
+    return n > 0 ? bsearch(&key, ops, n, sizeof(key), by_seq) : NULL;
 }
 
 /* Whether the request is over with this answer. After a broken call or a server error it may still be carried out. */

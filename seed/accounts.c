@@ -107,14 +107,16 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
         not_in(s, l, &r);
         return;
     }
-    if (!open) {
+    if (open) {
+        enter_new(s, l, "Owner");
+        return;
+    }
+    enter(s, l, NULL, &r); /* another seeder may have come first, and closed the door behind it */
+    if (r.outcome != OUT_OK)
         seed_fail(s, ERR_SAFETY,
                   "the server knows no %s with this password and takes no sign-ups: it is somebody else's, or was "
                   "seeded with another TMA_LOAD_PASSWORD",
                   l->email);
-        return;
-    }
-    enter_new(s, l, "Owner");
 }
 
 static MAY_YIELD void prove_first_user(struct seeder *s, struct seed_login *l)
