@@ -11,9 +11,7 @@ use Runs;
     my $h = start_run($d, qw(4 4 60 5));
     in_window($h);
     $d->rule(path => qr{/(download|lock)$}, status => 429, times => 4, headers => { 'Retry-After' => 1 }, body => { error => 'Too many requests' });
-    $d->rule(path => qr{/api/login$}, status => 429, times => 1, headers => { 'Retry-After' => 3 }, body => { error => 'Too many logins' });
     done_run($h);
-    like $h->{err}, qr/budget is spent: waiting 3\.0 s/, 'the checks say that they wait to sign in';
     is $h->{status}, 0, 'a spent budget is no failure' or diag $h->{out};
     is $h->{json}{throttled}, 4, 'each answer is counted';
     cmp_ok $h->{json}{waited_seconds}, '>=', 4, 'the wait is reported';
@@ -21,6 +19,11 @@ use Runs;
         cmp_ok ops($h, $op)->{max_ms} // 0, '<', 900, "and is in no latency of $op";
         cmp_ok ops($h, $op)->{from_due}{max_ms} // 0, '<', 900, "nor in $op\'s from the due time" if $op ne 'lock';
     }
+    # A check of its own has no session of the run, and has to sign in.
+    $d->rule(path => qr{/api/login$}, status => 429, times => 1, headers => { 'Retry-After' => 3 }, body => { error => 'Too many logins' });
+    my $c = sim(['check', '--run', $h->{json}{run_dir}], dir => run_folder(), env => { TMA_URL => $d->url });
+    like $c->{err}, qr/budget is spent: waiting 3\.0 s/, 'the checks say that they wait to sign in';
+    is $c->{status}, 0, 'and do' or diag $c->{out};
 }
 
 # ---- a server that cannot now is asked again for the folder of the big files
