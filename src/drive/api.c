@@ -20,6 +20,7 @@ struct known_session {
     char *token, *tree; /* tree NULL: none */
     unsigned caps;
     bool locks_seen;
+    struct mono until; /* half its life, where that is known: what comes after must not see it expire */
 };
 
 struct api_space *api_space_new(void)
@@ -322,7 +323,12 @@ static void note_session(struct api *a, const char *email)
 {
     struct known_session *k = mem_zalloc(sizeof *k);
     forget_session(a, email);
-    *k = (struct known_session){mem_strdup(a->token), mem_strdup(a->tree), a->caps, a->locks_seen};
+    int64_t life_us = api_session_life_us(a);
+    *k = (struct known_session){.token = mem_strdup(a->token),
+                                .tree = mem_strdup(a->tree),
+                                .caps = a->caps,
+                                .locks_seen = a->locks_seen,
+                                .until = life_us < 0 ? MONO_NEVER : mono_add(mono_now(), life_us / 2)};
     map_put(a->space->sessions, sv_of(email), k);
 }
 
@@ -338,7 +344,7 @@ enum err api_sign_in_again(struct api *a, const char *email, const char *passwor
 {
     const struct known_session *k = map_get(a->space->sessions, sv_of(email));
     struct api_storage used;
-    if (!k || !a->dialect->storage)
+    if (!k || !a->dialect->storage || mono_before(k->until, mono_now()))
         return api_sign_in(a, email, password, r);
     api_set_token(a, sv_of(k->token));
     a->caps = k->caps;

@@ -94,6 +94,7 @@ sub waiting {
     return $h;
 }
 
+$SIG{HUP} = 'DEFAULT';    # who started the tests with nohup meant the tests
 for my $signal (qw(INT TERM HUP)) {
     my $h = waiting(sim_start(['check', '--json', "$dir/$signal.json"], %target));
     kill $signal, $h->{pid};
