@@ -50,19 +50,26 @@ struct baseline {
 };
 void baseline_set(struct baseline *b, enum base_row row, double value); /* measured: in the row's own unit */
 
-/* One operation again and again, in so many lanes, until the time is over or one fails (false: with *ei). The rate per
- * second; 0 when not one was done. */
+/* One operation again and again, in so many lanes, until the time is over or one fails; then the next row, until all
+ * are measured, one failed, or nothing more is to begin. */
 struct beat {
     struct baseline *b;
-    bool (*once)(struct beat *k, unsigned lane, struct errinfo *ei); /* may yield */
     void *arg;
+    uint64_t done; /* in this row so far */
     /* used inside */
+    bool (*once)(struct beat *k, unsigned lane, struct errinfo *ei);
     struct mono until;
-    uint64_t done;
     bool failed;
     struct errinfo why;
 };
-MAY_YIELD double beat_run(struct beat *k, unsigned lanes);
+struct beat_row {
+    enum base_row row;
+    unsigned lanes;                                                  /* at most BASE_LANES */
+    bool (*once)(struct beat *k, unsigned lane, struct errinfo *ei); /* may yield; false with *ei: it failed */
+    double each;                                                     /* what one operation counts for */
+};
+MAY_YIELD enum err beat_rows(struct baseline *b, const struct beat_row *rows, size_t n, void *arg,
+                             struct errinfo *ei) WARN_UNUSED;
 
 /* Each measures its layer's rows. ERR_USAGE: there is nothing to measure, why says what to set; another error: it is
  * there and failed. */

@@ -118,12 +118,7 @@ static MAY_YIELD bool save(struct beat *k, unsigned lane, struct errinfo *ei)
     return verdict(l, &call, OP_SAVE, &r, ei);
 }
 
-static const struct {
-    enum base_row row;
-    unsigned lanes;
-    bool (*once)(struct beat *, unsigned, struct errinfo *);
-    double scale;
-} rows[] = {
+static const struct beat_row rows[] = {
     {BASE_DRIVE_PUT, BASE_LANES, up_small, 1},
     {BASE_DRIVE_GET, BASE_LANES, down_small, 1},
     {BASE_DRIVE_SAVE, BASE_LANES, save, 1},
@@ -156,14 +151,8 @@ static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, con
     d->b = *(struct baseline *const *)arg;
     d->w = w;
     enum err e = prepare(d, ei);
-    for (size_t i = 0; i < ARRAY_LEN(rows) && e == ERR_OK && !d->b->stop; i++) {
-        struct beat k = {.b = d->b, .once = rows[i].once, .arg = d};
-        double rate = beat_run(&k, rows[i].lanes);
-        if (k.failed)
-            e = err_set(ei, k.why.code, "%s", err_message(&k.why));
-        else
-            baseline_set(d->b, rows[i].row, rate * rows[i].scale);
-    }
+    if (e == ERR_OK)
+        e = beat_rows(d->b, rows, ARRAY_LEN(rows), d, ei);
     if (!run_folders_remove(&d->folders, "baseline") && e == ERR_OK)
         e = err_set(ei, ERR_ENV, "not all of the folders \"%s\" could be removed", d->folders.name);
     for (unsigned i = 0; i < d->n; i++)

@@ -39,18 +39,9 @@ enum err baseline_postgres(struct baseline *b, struct errinfo *ei)
                    "CREATE TABLE drivesim_baseline.t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
                    " at timestamptz NOT NULL)",
                    ei);
-    static const struct {
-        enum base_row row;
-        unsigned lanes;
-    } rows[] = {{BASE_PG_ONE, 1}, {BASE_PG_MANY, BASE_LANES}};
-    for (size_t i = 0; i < ARRAY_LEN(rows) && e == ERR_OK && !b->stop; i++) {
-        struct beat k = {.b = b, .once = commit_row, .arg = pool};
-        double rate = beat_run(&k, rows[i].lanes);
-        if (k.failed)
-            e = err_set(ei, k.why.code, "%s", err_message(&k.why));
-        else
-            baseline_set(b, rows[i].row, rate);
-    }
+    static const struct beat_row rows[] = {{BASE_PG_ONE, 1, commit_row, 1}, {BASE_PG_MANY, BASE_LANES, commit_row, 1}};
+    if (e == ERR_OK)
+        e = beat_rows(b, rows, ARRAY_LEN(rows), pool, ei);
     if (pool && in_one(pool, "DROP SCHEMA IF EXISTS drivesim_baseline CASCADE", NULL) != ERR_OK && e == ERR_OK)
         e = err_set(ei, ERR_ENV, "the schema drivesim_baseline could not be dropped: do it by hand");
     if (pool)
@@ -140,19 +131,10 @@ enum err baseline_redis(struct baseline *b, struct errinfo *ei)
         e = kv_ready(f.sender, mono_add(mono_now(), 5 * US_PER_S), ei);
     if (e == ERR_OK)
         e = subscribe_all(b, &f, ei);
-    static const struct {
-        enum base_row row;
-        bool (*once)(struct beat *, unsigned, struct errinfo *);
-        double each;
-    } rows[] = {{BASE_KV_TRIP, ping, 1}, {BASE_KV_FAN, publish, (double)BURST * SUBSCRIBERS}};
-    for (size_t i = 0; i < ARRAY_LEN(rows) && e == ERR_OK && !b->stop; i++) {
-        struct beat k = {.b = b, .once = rows[i].once, .arg = &f};
-        double rate = beat_run(&k, 1) * rows[i].each;
-        if (k.failed)
-            e = err_set(ei, k.why.code, "%s", err_message(&k.why));
-        else
-            baseline_set(b, rows[i].row, rate);
-    }
+    static const struct beat_row rows[] = {{BASE_KV_TRIP, 1, ping, 1},
+                                           {BASE_KV_FAN, 1, publish, (double)BURST * SUBSCRIBERS}};
+    if (e == ERR_OK)
+        e = beat_rows(b, rows, ARRAY_LEN(rows), &f, ei);
     for (unsigned i = 0; i < SUBSCRIBERS; i++)
         if (f.subs[i])
             kv_free(&f.subs[i]);
@@ -224,12 +206,7 @@ static MAY_YIELD bool get_large(struct beat *k, unsigned lane, struct errinfo *e
     return get_back(s, large_key(s, key), BASE_LARGE, ei);
 }
 
-static const struct {
-    enum base_row row;
-    unsigned lanes;
-    bool (*once)(struct beat *, unsigned, struct errinfo *);
-    double scale;
-} store_rows[] = {
+static const struct beat_row store_rows[] = {
     {BASE_STORE_PUT, BASE_LANES, put_small, 1},
     {BASE_STORE_GET, BASE_LANES, get_small, 1},
     {BASE_STORE_UP, 1, put_large, BASE_LARGE / 1e6},
@@ -261,14 +238,8 @@ enum err baseline_store(struct baseline *b, struct errinfo *ei)
     digest_random_id(id, 16);
     snprintf(s.prefix, sizeof(s.prefix), "drivesim-baseline/%s", id);
     enum err e = blob_new(&s.blob, b->ctx->loop, b->ctx->http, work, &conf, ei);
-    for (size_t i = 0; i < ARRAY_LEN(store_rows) && e == ERR_OK && !b->stop; i++) {
-        struct beat k = {.b = b, .once = store_rows[i].once, .arg = &s};
-        double rate = beat_run(&k, store_rows[i].lanes);
-        if (k.failed)
-            e = err_set(ei, k.why.code, "%s", err_message(&k.why));
-        else
-            baseline_set(b, store_rows[i].row, rate * store_rows[i].scale);
-    }
+    if (e == ERR_OK)
+        e = beat_rows(b, store_rows, ARRAY_LEN(store_rows), &s, ei);
     struct sweep left = {.blob = s.blob};
     if (s.blob && (blob_list(s.blob, s.prefix, sweep_one, &left, NULL) != ERR_OK || left.err != ERR_OK) && e == ERR_OK)
         e = err_set(ei, ERR_STORE, "objects below %s could not be deleted: do it by hand", s.prefix);

@@ -70,7 +70,8 @@ static void beat_lane(void *arg)
     }
 }
 
-double beat_run(struct beat *k, unsigned lanes)
+/* The rate per second; 0 when not one was done. */
+static MAY_YIELD double beat_run(struct beat *k, unsigned lanes)
 {
     struct beat_lane each[BASE_LANES];
     struct group g = {0};
@@ -83,6 +84,18 @@ double beat_run(struct beat *k, unsigned lanes)
     group_wait(k->b->ctx->loop, &g);
     int64_t us = mono_diff(mono_now(), from);
     return us > 0 ? (double)k->done * 1e6 / (double)us : 0;
+}
+
+enum err beat_rows(struct baseline *b, const struct beat_row *each, size_t n, void *arg, struct errinfo *ei)
+{
+    for (size_t i = 0; i < n && !b->stop; i++) {
+        struct beat k = {.b = b, .arg = arg, .once = each[i].once};
+        double rate = beat_run(&k, each[i].lanes);
+        if (k.failed)
+            return err_set(ei, k.why.code, "%s", err_message(&k.why));
+        baseline_set(b, each[i].row, rate * each[i].each);
+    }
+    return ERR_OK;
 }
 
 /* ---- the table ---- */

@@ -1,7 +1,7 @@
 /* The SFTP client against OpenSSH: run by tests/sys/sftp.t with a private sshd, told by SSHD_* in the environment. */
 #include "base/rng.h"
+#include "live.h"
 #include "net/sftp.h"
-#include "unit.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,14 +10,6 @@ static struct loop *loop;
 static struct ssh_client *client;
 static struct errinfo why;
 static struct sftp_reply reply;
-
-static const char *env(const char *name)
-{
-    const char *v = getenv(name);
-    if (!v || !*v)
-        fail_msg("%s is not set", name);
-    return v;
-}
 
 #define MUST(call)                                                                                                     \
     do {                                                                                                               \

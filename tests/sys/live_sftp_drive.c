@@ -1,36 +1,8 @@
 /* The sftp dialect against OpenSSH, with posix-rename and without: run by tests/sys/sftp_client.t with SSHD_* in the
  * environment. */
-#include "drive/api.h"
-#include "drive/target.h"
-#include "unit.h"
-#include <stdlib.h>
+#include "live_api.h"
 #include <string.h>
 #include <unistd.h>
-
-static struct loop *loop;
-static struct httpc *http;
-static struct arena *mem;
-static struct api *app;
-static struct target target;
-static struct target_login login;
-static struct errinfo why;
-static struct api_result r;
-
-static char *env(const char *name)
-{
-    char *v = getenv(name);
-    if (!v || !*v)
-        fail_msg("%s is not set", name);
-    return v;
-}
-
-/* The call was answered with this status. */
-#define ANSWERS(call, want)                                                                                            \
-    do {                                                                                                               \
-        (void)(call);                                                                                                  \
-        if (r.status != (want))                                                                                        \
-            fail_msg("%s: %d %s %s", #call, r.status, outcome_key(r.outcome), r.reason);                               \
-    } while (0)
 
 static int setup(void **state)
 {
@@ -58,12 +30,7 @@ static int teardown(void **state)
     (void)state;
     ANSWERS(api_unclaim(app, &r), 200);
     api_free(&app);
-    arena_free(&mem);
-    int left = (int)coro_count();
-    httpc_free(&http);
-    coro_pool_trim();
-    loop_free(&loop);
-    return left;
+    return live_api_down();
 }
 
 static struct content body_of(uint64_t key, uint64_t size)

@@ -1,6 +1,7 @@
 /* The store layer against real servers: run by tests/sys/store.t in the folder of a stack that it may break. */
 #include "base/digest.h"
 #include "base/str.h"
+#include "live.h"
 #include "services.h"
 #include "store/blob.h"
 #include "store/kv.h"
@@ -9,14 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-static const char *env(const char *name)
-{
-    const char *v = getenv(name);
-    if (!v || !*v)
-        fail_msg("%s is not set", name);
-    return v;
-}
 
 static void stack(const char *action, const char *part)
 {

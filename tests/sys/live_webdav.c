@@ -1,36 +1,10 @@
 /* The webdav dialect against real servers: run by tests/sys/webdav_client.t with DAV_* in the environment. */
-#include "drive/api.h"
-#include "drive/target.h"
+#include "live_api.h"
 #include "net/xml.h"
-#include "unit.h"
-#include <stdlib.h>
 #include <string.h>
 
-static struct loop *loop;
-static struct httpc *http;
 static struct api_space *space;
-static struct arena *mem;
-static struct api *app, *other; /* of the same tree */
-static struct target target;
-static struct target_login login;
-static struct errinfo why;
-static struct api_result r;
-
-static char *env(const char *name)
-{
-    char *v = getenv(name);
-    if (!v || !*v)
-        fail_msg("%s is not set", name);
-    return v;
-}
-
-/* The call was answered with this status. */
-#define ANSWERS(call, want)                                                                                            \
-    do {                                                                                                               \
-        (void)(call);                                                                                                  \
-        if (r.status != (want))                                                                                        \
-            fail_msg("%s: %d %s %s", #call, r.status, outcome_key(r.outcome), r.reason);                               \
-    } while (0)
+static struct api *other; /* of the same tree */
 
 /* The call went well; servers differ in which 2xx they answer. */
 #define GOES_WELL(call)                                                                                                \
@@ -74,12 +48,7 @@ static int teardown(void **state)
     api_free(&app);
     api_free(&other);
     api_space_free(&space);
-    arena_free(&mem);
-    int left = (int)coro_count();
-    httpc_free(&http);
-    coro_pool_trim();
-    loop_free(&loop);
-    return left;
+    return live_api_down();
 }
 
 static struct content body_of(uint64_t key)
