@@ -32,10 +32,10 @@ LIBS     := -l:libs3.a -Wl,--wrap=gmtime -lcurl -lssh2 -lxml2 -lssl -lcrypto -lp
 
 LAYERS   := base net store drive server seed sim checks
 dir_of    = $(firstword $(wildcard src/$(1) $(1)))
-src_of    = $(filter-out sim/main.c,$(wildcard $(call dir_of,$(1))/*.c $(call dir_of,$(1))/*.S))
+src_of    = $(filter-out sim/main.c,$(foreach d,$(call dir_of,$(1)),$(wildcard $d/*.[cS] $d/*/*.c)))
 obj_of    = $(patsubst %,$(OBJ)/%.o,$(basename $(call src_of,$(1)))) $(if $(EMBED_$(1)),$(OBJ)/embed_$(1).o)
 # Files that a layer carries within the binary, as the table embed_LAYER of base/embed.h.
-EMBED_drive  := $(sort $(wildcard src/drive/stack_npm/*))
+EMBED_drive  := $(sort $(wildcard src/drive/stack/npm/*))
 EMBED_server := $(sort $(wildcard src/server/sql/*.sql))
 ARCHIVES := $(foreach l,$(LAYERS),$(OBJ)/lib$(l).a)
 LINK      = -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS)
@@ -57,7 +57,7 @@ $(OBJ)/sim.bin: $(OBJ)/sim/main.o $(ARCHIVES) $(OBJ)/flags
 define archive_rule
 $(OBJ)/lib$(1).a: $(call obj_of,$(1)) $(OBJ)/flags
 	@rm -f $$@
-	@ar rcs $$@ $(call obj_of,$(1))
+	@ar qcs $$@ $(call obj_of,$(1))
 endef
 $(foreach l,$(LAYERS),$(eval $(call archive_rule,$(l))))
 

@@ -17,7 +17,7 @@
 #define ALIVE_US   (5 * US_PER_S)
 #define CUT_OLD_US (10 * US_PER_S) /* what the end of the run cut had waited for longer than that */
 
-#define DETAILS_KEPT 50 /* drive/result.h: what is beyond is counted alone */
+#define DETAILS_KEPT 50 /* drive/result/result.h: what is beyond is counted alone */
 
 struct answer {
     int64_t sent_us, told_us;

@@ -1,6 +1,6 @@
 /* What Postgres itself counted and showed: deadlocks since the command began (pg_stat_database), transactions left
- * open, and those that stood still during the run with what they had locked (sim/stills.c watched for them: waiting for
- * no processor, disk or lock, which would be the machine's business). */
+ * open, and those that stood still during the run with what they had locked (sim/run/stills.c watched for them: waiting
+ * for no processor, disk or lock, which would be the machine's business). */
 #include "checks/check.h"
 #include "net/coro.h"
 

@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "drive/caps.h"
-#include "drive/stack.h"
+#include "drive/stack/stack.h"
 #include "net/work.h"
-#include "sim/plan.h"
+#include "sim/run/plan.h"
 #include "store/kv.h"
 #include "store/pg.h"
 

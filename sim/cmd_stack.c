@@ -1,6 +1,6 @@
 /* `sim stack`: the throwaway Postgres, Redis, S3 store and reference server of a folder. */
 #include "drive/cmd.h"
-#include "drive/stack_part.h"
+#include "drive/stack/part.h"
 #include <stddef.h>
 #include <string.h>
 

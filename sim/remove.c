@@ -1,6 +1,6 @@
 #include "sim/remove.h"
 #include "base/rng.h"
-#include "sim/pace.h"
+#include "sim/app/pace.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 #include "sim/solo.h"
 #include "base/mem.h"
 #include "drive/caps.h"
-#include "sim/logins.h"
-#include "sim/plan.h"
-#include "sim/timeline.h"
-#include "sim/watch.h"
+#include "sim/app/logins.h"
+#include "sim/run/plan.h"
+#include "sim/run/timeline.h"
+#include "sim/watch/watch.h"
 
 #include <stdio.h>
 

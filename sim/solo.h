@@ -2,8 +2,8 @@
 #define SIM_SOLO_H
 /* A scenario that has the server for itself: logins signed in and kept, the server's memory watched, one Ctrl-C drains
  * and the second cuts, the command's result complete in the end. Layer 3. */
-#include "sim/server_watch.h"
-#include "sim/worker.h"
+#include "sim/app/worker.h"
+#include "sim/watch/server_watch.h"
 
 struct solo {
     unsigned apps;      /* how many connections' worth of logins and open files */

@@ -2,7 +2,7 @@
 #define DRIVE_CMD_H
 /* What every command shares: its table row, the options of all commands and the context it runs in. Layer 2. */
 #include "base/opt.h"
-#include "drive/result.h"
+#include "drive/result/result.h"
 #include "drive/target.h"
 
 struct cmd_common { /* options of every command */

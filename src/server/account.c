@@ -1,6 +1,6 @@
 #include "server/account.h"
 #include "base/mem.h"
-#include "server/fields.h"
+#include "server/http/fields.h"
 #include "server/password.h"
 #include "store/pg.h"
 #include <ctype.h>

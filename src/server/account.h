@@ -2,7 +2,7 @@
 #define SERVER_ACCOUNT_H
 /* What the handlers of accounts and of sub-users share: reading and judging the fields of a body, and the user object
  * of the wire. Layer 3. */
-#include "server/http.h"
+#include "server/http/http.h"
 
 /* FIELD_LOGIN and FIELD_SECRET are the email and the password of one who signs in: any text will do. */
 enum account_field {

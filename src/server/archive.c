@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "drive/path.h"
 #include "server/content.h"
-#include "server/disposition.h"
-#include "server/meta.h"
+#include "server/http/disposition.h"
+#include "server/meta/meta.h"
 #include "server/zip.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #define SERVER_BUDGET_H
 /* Budgets: so many calls in a fixed window that begins with its first call, counted in Redis, so that all processes on
  * one database share them. While Redis is away everything passes and the log says so. Layer 3. */
-#include "server/http.h"
+#include "server/http/http.h"
 
 enum budget { BUDGET_REQUESTS, BUDGET_UPLOADS, BUDGET_LOGINS, BUDGET_STORAGE_TESTS, BUDGET_COUNT };
 struct budget_use {

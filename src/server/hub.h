@@ -1,7 +1,7 @@
 #ifndef SERVER_HUB_H
 #define SERVER_HUB_H
 /* The inside of the hub of streams, shared by events.c (delivery), hub_order.c (the order of an account's changes) and
- * h_events.c (joining and catching up). Layer 3. */
+ * handlers/events.c (joining and catching up). Layer 3. */
 #include "net/coro.h"
 #include "server/events.h"
 #include "server/push.h"

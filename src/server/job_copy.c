@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "server/content_impl.h"
 #include "server/jobs_impl.h"
-#include "server/meta_calls.h"
+#include "server/meta/calls.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 /* Work that outlives its request, kept in the table jobs (sql/560_jobs.sql): jobs of one account one after the other,
  * those of different accounts side by side. A job is claimed with a lease; a server that dies leaves it to whoever
  * comes next, and each step may be done twice. Layer 3. */
-#include "server/http.h"
+#include "server/http/http.h"
 #include "server/server.h"
 
 extern const struct server_part jobs_part;

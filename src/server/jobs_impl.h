@@ -2,7 +2,7 @@
 #define SERVER_JOBS_IMPL_H
 /* What jobs.c and the files of single kinds share. Layer 3. */
 #include "server/jobs.h"
-#include "server/meta.h"
+#include "server/meta/meta.h"
 
 struct job { /* claimed by this server */
     struct server *server;

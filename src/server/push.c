@@ -1,7 +1,7 @@
 #include "server/push.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/conn.h"
+#include "server/http/conn.h"
 #include "server/server.h"
 #include <errno.h>
 #include <sys/socket.h>

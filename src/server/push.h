@@ -3,7 +3,7 @@
 /* Event streams: an answer that stays open and is written to from the loop, not from a coroutine. A silent stream holds
  * its connection's few hundred bytes and nothing else; sending to one costs the same whatever the number of others.
  * Layer 3; the loop's thread. */
-#include "server/http.h"
+#include "server/http/http.h"
 
 struct push;
 struct push_ops {

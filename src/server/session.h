@@ -3,7 +3,7 @@
 /* Who asks: the token of a request, and the session and user rows it names, remembered for a few seconds so that an
  * app's burst of requests reads them once. A logout or a change of permissions takes effect with the next request, in
  * this process directly and in others by a message on Redis. Layer 3; the loop's thread. */
-#include "server/http.h"
+#include "server/http/http.h"
 #include "server/server.h"
 #include "server/token.h"
 

@@ -2,7 +2,7 @@
  * bytes. */
 #include "base/buf.h"
 #include "fuzz.h"
-#include "server/head.h"
+#include "server/http/head.h"
 
 struct parsed {
     enum head_state state;

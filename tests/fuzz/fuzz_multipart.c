@@ -3,7 +3,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "fuzz.h"
-#include "server/multipart.h"
+#include "server/http/multipart.h"
 
 struct parsed {
     struct buf log; /* heads and contents, one after the other */

@@ -2,7 +2,7 @@
  * or a sentence that a terminal can show. */
 #include "base/opt.h"
 #include "base/str.h"
-#include "drive/result.h"
+#include "drive/result/result.h"
 #include "fuzz.h"
 
 struct conf {

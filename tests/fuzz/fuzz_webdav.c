@@ -1,7 +1,7 @@
 /* What a WebDAV server answers: a multi-status whole and in pieces gives the same items; challenges and error bodies
  * are read without harm. */
 #include "drive/http_auth.h"
-#include "drive/webdav_xml.h"
+#include "drive/webdav/xml.h"
 #include "fuzz.h"
 
 static bool note(void *arg, const struct dav_item *it)

@@ -1,5 +1,5 @@
 /* Names and ranges of downloads. */
-#include "server/disposition.h"
+#include "server/http/disposition.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 /* Request heads: what is taken, what is refused and how, the same at every split of the bytes. */
-#include "server/head.h"
+#include "server/http/head.h"
 #include "unit.h"
 #include <string.h>
 

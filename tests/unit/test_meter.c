@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "sim/meter.h"
+#include "sim/app/meter.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "sim/mix.h"
+#include "sim/app/mix.h"
 
 #include <math.h>
 #include <setjmp.h>

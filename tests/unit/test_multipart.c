@@ -1,5 +1,5 @@
 /* Multipart bodies: the same parts at every split of the bytes, the rule for names, and what is refused. */
-#include "server/multipart.h"
+#include "server/http/multipart.h"
 #include "unit.h"
 #include <string.h>
 

@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "sim/pace.h"
+#include "sim/app/pace.h"
 
 #include <math.h>
 #include <setjmp.h>

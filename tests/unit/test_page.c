@@ -1,6 +1,6 @@
 /* Cursors of listings: what goes in comes out, and nothing else is taken for one. */
 #include "base/arena.h"
-#include "server/page.h"
+#include "server/http/page.h"
 #include "unit.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "sim/pairs.h"
+#include "sim/pairs/pairs.h"
 
 static void test_due_times(void **state)
 {

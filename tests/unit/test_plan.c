@@ -1,6 +1,6 @@
 #include "base/mem.h"
 #include "drive/model.h"
-#include "sim/plan.h"
+#include "sim/run/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "sim/ramp_cause.h"
+#include "sim/ramp/cause.h"
 #include "unit.h"
 #include <string.h>
 

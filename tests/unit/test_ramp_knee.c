@@ -1,4 +1,4 @@
-#include "sim/ramp_knee.h"
+#include "sim/ramp/knee.h"
 #include "unit.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "sim/ramp_line.h"
+#include "sim/ramp/line.h"
 #include "unit.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "sim/ramp_plan.h"
+#include "sim/ramp/plan.h"
 #include "unit.h"
 #include <string.h>
 

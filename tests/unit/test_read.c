@@ -1,5 +1,5 @@
 /* Answers of reads against the rows of the truth. */
-#include "sim/read.h"
+#include "sim/reads/read.h"
 #include "unit.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* Refusals before and after the wire: what a row names, how an answer is judged, how the background is, and which keys
  * are ours to remove. */
-#include "sim/background.h"
-#include "sim/clean.h"
-#include "sim/refusal_stage.h"
+#include "sim/clean/clean.h"
+#include "sim/refusals/stage.h"
+#include "sim/run/background.h"
 #include "unit.h"
 #include <string.h>
 

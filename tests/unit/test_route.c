@@ -1,6 +1,6 @@
 /* Routing: which row a path finds, its parameters decoded, other methods named; and cookies and queries of a request.
  */
-#include "server/route.h"
+#include "server/http/route.h"
 #include "unit.h"
 #include <string.h>
 

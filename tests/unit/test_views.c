@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "sim/views.h"
+#include "sim/app/views.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "unit.h"
 
-#include "sim/watch_host.h"
+#include "sim/watch/host.h"
 
 #include <math.h>
 #include <string.h>

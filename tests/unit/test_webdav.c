@@ -1,7 +1,7 @@
 /* What the webdav dialect is made of: signing in by headers, multi-status answers, schemes. */
 #include "drive/http_auth.h"
 #include "drive/scheme.h"
-#include "drive/webdav_cloud.h"
+#include "drive/webdav/cloud.h"
 #include "net/xml.h"
 #include "unit.h"
 #include <stdio.h>

@@ -29,7 +29,7 @@
 -- Names come checked (path.h) and ids unchecked: another account's id is as good as missing. modified_us: microseconds
 -- since 1970, NULL is now. if_match: the strong tags of If-Match; NULL: no condition.
 --
--- A refusal is a value, not an error: the row has refused (a code that meta_refusal.c maps to status and sentence) and detail
+-- A refusal is a value, not an error: the row has refused (a code that meta/refusal.c maps to status and sentence) and detail
 -- (a JSON object for the answer). It is always decided before anything is written. An exception would say the same, but
 -- fills Postgres' log with errors of which each stands for a server that works as designed.
 --

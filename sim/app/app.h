@@ -1,0 +1,97 @@
+#ifndef SIM_APP_APP_H
+#define SIM_APP_APP_H
+/* One desktop app. It owns no thread and, while it waits, no stack: timers and the event stream note what is due, and a
+ * coroutine runs only while there is something to do. Two lanes do: the background one (heartbeat, first full pass,
+ * questions after events and each minute, lists), and the foreground one (the user's actions, one after another).
+ * They are concurrent, as in the real app; each has at most one request open, the stream has its own connection.
+ *
+ * Life: app_init; app_start at its arrival (opens the stream, lists all open folders); app_begin at the start of the
+ * window (plans actions); app_stop at the end (no timer fires any more, lanes run out); app_close; app_done. Layer 3.
+ */
+#include "sim/app/pace.h"
+#include "sim/app/worker.h"
+#include "sim/run/delivery.h"
+
+#define APP_CURSOR_MAX  128
+#define APP_OWN_FOLDERS 2
+
+struct app {
+    struct worker *w;
+    struct login *login;
+    struct api *api;
+    uint32_t index;
+    uint32_t session; /* the login's generation that api carries */
+    struct rng rng;   /* jitter only: what is planned has its own */
+    struct view view;
+
+    struct api_stream *stream; /* NULL: none open */
+    struct mono stream_sent;
+    struct timer stream_timer; /* opens it again */
+    struct backoff stream_backoff;
+    bool stream_up, stream_was_up;
+    bool stream_heard;          /* something came on it since it was opened */
+    bool replaying;             /* opened again: what comes now may be repeated */
+    bool in_storm;              /* broken on purpose, and not back yet */
+    int64_t stream_bytes_per_s; /* a slow reader; 0: as it comes */
+    struct wall connected_at;   /* by the server's clock where it tells */
+    struct deliveries deliveries;
+    char last_event_id[APP_CURSOR_MAX]; /* "": none yet */
+    char cursor[APP_CURSOR_MAX];        /* of the change feed; "": not known */
+
+    struct timer background_timer, foreground_timer;
+    bool background_busy, foreground_busy, started;
+    bool listed;         /* the first full pass is done: actions wait for it as long as the window does */
+    bool resync;         /* everything open is to be listed */
+    bool session_stale;  /* the stream was refused for the session's sake */
+    struct mono arrived; /* when it was due to start */
+    struct mono pass_from, heartbeat_due, minute_due;
+    struct mono gather_due; /* the question after events; us 0: none gathered */
+    struct mono retry_due;  /* nothing in the background before this, after a failure; us 0: none */
+    struct backoff retry_backoff;
+
+    struct pace pace;
+    struct planned next;
+    bool has_next;
+    struct mono waited_until; /* when an action last got its budget: those behind it could not begin before */
+    uint32_t made;            /* numbers the names it gives */
+    int32_t surplus;          /* files it added less those it trashed: trashing evens it out */
+    char own_folders[APP_OWN_FOLDERS][DRIVE_ID_MAX + 1]; /* folders it made and may trash; "": none */
+};
+
+enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinfo *ei) WARN_UNUSED;
+/* Connections and a login alone: no view, no stream, no lanes. What calls are made with by those who are no desktop
+ * app; app_done frees it. timeout_us 0: the worker's. */
+enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t timeout_us,
+                       struct errinfo *ei) WARN_UNUSED;
+void app_start(struct app *a, struct mono due);
+void app_begin(struct app *a, uint32_t actions);
+void app_stop(struct app *a);
+void app_close(struct app *a); /* the stream; after the lanes have ended */
+void app_done(struct app *a);
+/* Actions of its plan that were never started. */
+uint64_t app_not_started(const struct app *a);
+
+/* Lets a lane run if it has something to do. */
+void app_kick_background(struct app *a);
+void app_kick_foreground(struct app *a);
+/* Nothing runs, nothing is gathered or known to be out of date. */
+bool app_quiet(const struct app *a);
+/* Asks what has changed; without a feed everything open is listed again. */
+void app_look_again(struct app *a);
+/* Its event stream is to come back: what happened meanwhile it does not know yet. */
+bool app_deaf(const struct app *a);
+/* Puts the login's newest session to use. */
+void app_take_session(struct app *a);
+
+/* sync.c: does the most urgent thing of the background; false when nothing is due. */
+MAY_YIELD bool sync_step(struct app *a);
+struct mono sync_next_due(const struct app *a);
+void sync_event(struct app *a, const struct api_event *ev);
+/* Lists one open folder and brings the view up to date. False when it could not. */
+MAY_YIELD bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause);
+/* The folder is known to be out of date: it is asked for without gathering. */
+void sync_soon(struct app *a, uint32_t at);
+
+/* actions.c */
+MAY_YIELD void action_run(struct app *a, const struct planned *p, struct mono due);
+#endif

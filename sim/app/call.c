@@ -1,0 +1,68 @@
+#include "sim/app/call.h"
+#include "sim/app/logins.h"
+#include "sim/app/witness.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r)
+{
+    struct worker *w = c->app->w;
+    int64_t wait = pace_throttle_wait_us(r->retry_after_us, c->tries++, &c->app->rng);
+    if (worker_draining(w))
+        return false;
+    struct mono from = mono_now();
+    w->meter.interval.throttled++;
+    w->meter.waiting++;
+    bool again = worker_sleep(w, wait, PHASE_DRAIN);
+    w->meter.waiting--;
+    int64_t waited = mono_diff(mono_now(), from);
+    w->meter.interval.waited_us += waited;
+    c->waited_us += waited;
+    if (c->cause == CAUSE_ACTION)
+        c->app->waited_until = mono_now();
+    return again;
+}
+
+static MAY_YIELD bool renew_session(struct call *c)
+{
+    struct app *a = c->app;
+    struct mono from = mono_now();
+    c->renewed = true;
+    stats_reason_add(&a->w->meter.interval, OP_SIGN_IN, "401 expired: signed in again");
+    bool ok = login_renew(a->w, a->login, a->session);
+    c->waited_us += mono_diff(mono_now(), from);
+    app_take_session(a);
+    return ok;
+}
+
+bool call_again(struct call *c, const struct api_result *r)
+{
+    struct worker *w = c->app->w;
+    meter_requests(&w->meter, c->cause, 1 + api_extra_requests(c->app->api));
+    meter_requests(&w->meter, CAUSE_RECONNECT, r->retries);
+    meter_reach(&w->meter, r);
+    w->caps &= api_caps(c->app->api);
+    if (r->outcome == OUT_THROTTLED)
+        return wait_for_budget(c, r);
+    if (r->status == 401 && !c->renewed && !worker_draining(w))
+        return renew_session(c);
+    return false;
+}
+
+void call_record(const struct call *c, enum drive_op op, const struct api_result *r, struct mono due)
+{
+    if (due.us)
+        due = mono_add(due, c->waited_us);
+    witness_silence(c->app, op, r);
+    meter_record(&c->app->w->meter, op, r, due);
+}
+
+void call_wrong(struct api_result *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
+    va_end(ap);
+    r->outcome = OUT_WRONG;
+}

@@ -1,0 +1,275 @@
+/* The window begins when every app has listed its folders, so that neither arrivals nor cold listings enter its
+ * figures; at the latest two minutes after the last arrival. What does not come on is not waited for: after a few
+ * seconds without any progress of the first passes the window begins, and where not one app has listed its folders, it
+ * counts from the last progress on, so that a run of 5 s against a dead server ends after 5 s and the grace. */
+#include "sim/app/phase.h"
+#include "sim/app/stream.h"
+#include "sim/app/witness.h"
+
+#include <stdio.h>
+
+#define STALL_US   (5 * US_PER_S)
+#define CUT_US     US_PER_S
+#define SETTLE_US  (8 * US_PER_S)
+#define RECOVER_US (45 * US_PER_S) /* instead, after outages: the last streams come back after half a minute */
+#define QUIET_US   (250 * US_PER_MS)
+#define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
+
+static struct mono earlier(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? a : b;
+}
+
+static bool passed(struct mono at)
+{
+    return !mono_before(mono_now(), at);
+}
+
+static bool stopping(const struct phases *c)
+{
+    return worker_draining(c->w);
+}
+
+static int64_t whole_seconds(int64_t us)
+{
+    return (us + US_PER_S / 2) / US_PER_S;
+}
+
+/* ---- arrival and first full pass ---- */
+
+static void report_arrival(struct phases *c, uint32_t started)
+{
+    char head[120];
+    if (!passed(c->next_report))
+        return;
+    snprintf(head, sizeof(head), "arriving: %u of %u apps started, %u have listed all their folders", started,
+             c->w->n_apps, c->w->listed);
+    report_interval(c->report, head);
+    c->next_report = mono_add(c->next_report, c->report_us);
+}
+
+static MAY_YIELD void arrive(struct phases *c)
+{
+    struct worker *w = c->w;
+    struct mono began = mono_now();
+    worker_set_phase(w, PHASE_ARRIVE);
+    for (uint32_t i = 0; i < w->n_apps && !stopping(c); i++) {
+        struct mono due = mono_add(began, (int64_t)(i / c->arrive_per_s * 1e6));
+        while (!passed(due) && !stopping(c)) {
+            done_wait_until(w->loop, &w->wake, earlier(due, c->next_report));
+            report_arrival(c, i);
+        }
+        if (!stopping(c))
+            app_start(&w->apps[i], due);
+    }
+    w->progress = mono_now();
+}
+
+static MAY_YIELD void warm_up(struct phases *c)
+{
+    struct worker *w = c->w;
+    struct mono limit = mono_add(mono_now(), WARM_UP_US);
+    while (w->listed < w->n_apps && !stopping(c) && !passed(limit)) {
+        struct mono stalled = mono_add(w->progress, STALL_US);
+        if (passed(stalled))
+            break;
+        done_wait_until(w->loop, &w->wake, earlier(earlier(stalled, limit), c->next_report));
+        report_arrival(c, w->n_apps);
+    }
+    bool waited = w->listed > 0 || passed(limit);
+    w->window = waited ? mono_now() : w->progress;
+}
+
+/* ---- the window ---- */
+
+static void begin_window(struct phases *c)
+{
+    struct worker *w = c->w;
+    char head[120];
+    snprintf(head, sizeof(head), "arrived: %u of %u apps have listed all their folders; the measured window begins",
+             w->listed, w->n_apps);
+    report_interval(c->report, head);
+    worker_set_phase(w, PHASE_MEASURE);
+    if (c->inject)
+        inject_begin(c->inject);
+    if (c->chaos)
+        chaos_begin(c->chaos, c->chaos_log);
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_begin(&w->apps[i], c->actions[i]);
+}
+
+static MAY_YIELD void measure(struct phases *c)
+{
+    struct worker *w = c->w;
+    struct mono end = mono_add(w->window, w->conf.window_us);
+    uint64_t requests_before = c->report->w->meter.total->requests;
+    c->next_report = mono_add(w->window, c->report_us);
+    while (!passed(end) && !stopping(c)) {
+        done_wait_until(w->loop, &w->wake, earlier(end, c->next_report));
+        if (!passed(c->next_report) || !mono_before(c->next_report, end) || stopping(c))
+            continue;
+        char head[80];
+        snprintf(head, sizeof(head), "%lld s of %lld s", (long long)whole_seconds(mono_diff(c->next_report, w->window)),
+                 (long long)whole_seconds(w->conf.window_us));
+        report_interval(c->report, head);
+        while (passed(c->next_report))
+            c->next_report = mono_add(c->next_report, c->report_us);
+    }
+    c->measured_us = mono_diff(earlier(mono_now(), end), w->window);
+    c->window_requests = w->meter.total->requests + w->meter.interval.requests - requests_before;
+}
+
+static const char *awaited(const struct phases *c)
+{
+    if (c->inject && c->inject->running > 0)
+        return "the window is over: waiting for the big files and the bulk copy";
+    return c->chaos && c->chaos->running > 0 ? "the window is over: waiting for what was taken away" : NULL;
+}
+
+/* Gigabytes under way have time limits of their own, and parts of the stack come back: the window is over, the run is
+ * not. */
+static MAY_YIELD void outlast_injected(struct phases *c)
+{
+    struct worker *w = c->w;
+    const char *why;
+    while ((why = awaited(c)) && !stopping(c)) {
+        done_wait_until(w->loop, &w->wake, c->next_report);
+        if (!passed(c->next_report))
+            continue;
+        report_interval(c->report, why);
+        while (passed(c->next_report))
+            c->next_report = mono_add(c->next_report, c->report_us);
+    }
+}
+
+/* ---- the end ---- */
+
+/* After outages that were ordered all apps are waited for, else one without its event stream is left out. */
+static bool all_quiet(const struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        if (!app_quiet(&w->apps[i]) || (w->meter.n_ordered > 0 && app_deaf(&w->apps[i])))
+            return false;
+    return true;
+}
+
+static bool any_acts(const struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        if (w->apps[i].foreground_busy)
+            return true;
+    return false;
+}
+
+/* So that every event has come and every view is what its app believes for good: for the checks alone, outside of the
+ * window. Given up after a few seconds; then there is no view to judge. */
+static MAY_YIELD void settle(struct phases *c)
+{
+    struct worker *w = c->w;
+    int64_t longest = w->meter.n_ordered > 0 ? RECOVER_US : c->grace_us < SETTLE_US ? c->grace_us : SETTLE_US;
+    struct mono limit = mono_add(mono_now(), longest), quiet_from = mono_now();
+    if (!w->ledger || stopping(c))
+        return;
+    worker_set_phase(w, PHASE_SETTLE);
+    if (!(w->caps & API_CAP_FEED) ||
+        !(w->caps & API_CAP_EVENTS)) { /* what others did last may not be known: once more */
+        limit = mono_add(mono_now(), c->grace_us);
+        while (!stopping(c) && !passed(limit) && any_acts(w))
+            done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
+        for (uint32_t i = 0; i < w->n_apps; i++)
+            app_look_again(&w->apps[i]);
+        quiet_from = mono_now();
+    }
+    while (!stopping(c) && !passed(limit) && !passed(mono_add(quiet_from, QUIET_US))) {
+        done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
+        if (!all_quiet(w))
+            quiet_from = mono_now();
+    }
+    w->settled = !stopping(c) && all_quiet(w);
+    if (w->settled)
+        witness_views(w);
+}
+
+static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum phase but)
+{
+    while (c->w->lanes > 0 && c->w->phase < but && !passed(until))
+        done_wait_until(c->w->loop, &c->w->wake, until);
+}
+
+/* A first full pass that never ended is a failure of its own, beside the listing that was cut. */
+static void note_unlisted(struct worker *w)
+{
+    for (uint32_t i = 0; i < w->n_apps; i++) {
+        if (w->apps[i].listed || !w->apps[i].started)
+            continue;
+        struct api_result r = {.outcome = OUT_UNFINISHED, .reason = "not finished when the run ended"};
+        meter_record(&w->meter, OP_FULL_PASS, &r, (struct mono){0});
+    }
+}
+
+/* An app that hears nothing works with what was: no healthy one, although nothing failed (shared case E09). */
+static void note_silent(struct worker *w)
+{
+    struct mono now = mono_now();
+    for (uint32_t i = 0; i < w->n_apps; i++) {
+        if (!stream_is_silent(&w->apps[i], now))
+            continue;
+        struct api_result r = {.outcome = OUT_TIMEOUT, .reason = "it is open, but nothing ever came on it"};
+        meter_record(&w->meter, OP_STREAM, &r, (struct mono){0});
+    }
+}
+
+static MAY_YIELD void drain(struct phases *c)
+{
+    struct worker *w = c->w;
+    if (!c->interrupted)
+        note_silent(w);
+    worker_set_phase(w, PHASE_DRAIN);
+    if (c->inject)
+        inject_stop(c->inject);
+    if (c->chaos)
+        chaos_stop(c->chaos);
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_stop(&w->apps[i]);
+    wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
+    worker_set_phase(w, PHASE_CUT);
+    while (w->lanes > 0) { /* what is cut may have a lock to let go: it gets a moment for that */
+        for (uint32_t i = 0; i < w->n_apps; i++)
+            api_cancel(w->apps[i].api);
+        httpc_cancel(w->ctx->http, NULL);
+        wait_for_lanes(c, mono_add(mono_now(), CUT_US), PHASE_CUT + 1);
+    }
+    if (!c->interrupted)
+        note_unlisted(w);
+}
+
+void phases_run(struct phases *c)
+{
+    struct worker *w = c->w;
+    char head[120], measured[32];
+    report_begin(c->report);
+    c->next_report = mono_add(mono_now(), c->report_us);
+    arrive(c);
+    warm_up(c);
+    bool runs = !stopping(c);
+    if (runs)
+        begin_window(c);
+    if (c->begun)
+        done_set(c->begun);
+    if (runs) {
+        measure(c);
+        outlast_injected(c);
+        settle(c);
+    }
+    c->interrupted = stopping(c);
+    drain(c);
+    str_duration(measured, sizeof(measured), c->measured_us);
+    if (c->interrupted)
+        snprintf(head, sizeof(head), "interrupted after %s, drained", measured);
+    else
+        snprintf(head, sizeof(head), "%lld s of %lld s, drained", (long long)whole_seconds(w->conf.window_us),
+                 (long long)whole_seconds(w->conf.window_us));
+    report_interval(c->report, head);
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        app_close(&w->apps[i]);
+}

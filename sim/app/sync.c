@@ -1,0 +1,311 @@
+/* The background lane: how an app keeps its open folders up to date. One thing at a time, the most urgent first; at
+ * most one pass over the folders is ever running, and what comes meanwhile is gathered for the next (shared case E14).
+ * A heartbeat that falls due in a long pass is sent between two of its listings. */
+#include "sim/app/call.h"
+
+#include <string.h>
+
+#define GATHER_US       (2 * US_PER_S) /* from the first event to the question */
+#define GATHER_SPREAD   500000         /* and up to so much more */
+#define RETRY_FIRST_US  (1 * US_PER_S)
+#define RETRY_MOST_US   (30 * US_PER_S)
+#define LISTING_BLOCK   (8u << 10)
+#define STALE_TRIES_MAX 3
+
+static bool due(struct mono at)
+{
+    return !mono_before(mono_now(), at);
+}
+
+static struct mono earlier(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? a : b;
+}
+
+static MAY_YIELD void heartbeat(struct app *a)
+{
+    struct call c = CALL(a, CAUSE_HEARTBEAT);
+    struct api_result r;
+    struct mono was_due = a->heartbeat_due;
+    a->heartbeat_due = mono_add(mono_now(), DRIVE_HEARTBEAT_US);
+    do
+        api_heartbeat(a->api, &r);
+    while (call_again(&c, &r));
+    if (strcmp(r.code, API_CODE_ABSENT) == 0) {
+        a->w->no_heartbeat = true;
+        a->heartbeat_due = MONO_NEVER;
+        return;
+    }
+    call_record(&c, OP_HEARTBEAT, &r, was_due);
+}
+
+static MAY_YIELD void heartbeat_if_due(struct app *a)
+{
+    if (!worker_draining(a->w) && due(a->heartbeat_due))
+        heartbeat(a);
+}
+
+/* Failures hold the background back for a while, so that a server in trouble is not asked in a tight loop. */
+static void failed(struct app *a)
+{
+    int64_t wait = backoff_next_us(&a->retry_backoff, &a->rng, RETRY_FIRST_US, RETRY_MOST_US);
+    a->retry_due = mono_add(mono_now(), wait);
+}
+
+static void succeeded(struct app *a)
+{
+    backoff_reset(&a->retry_backoff);
+    a->retry_due.us = 0;
+}
+
+/* One listing. 1: the view is up to date; 0: a write of the app's own overtook it; -1: failed. */
+static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
+{
+    struct call c = CALL(a, cause);
+    struct api_result r;
+    struct drive_listing l = {0};
+    struct view_folder *o = &a->view.open[at];
+    struct arena *mem = arena_new(LISTING_BLOCK);
+    uint32_t changes = o->changes;
+    struct mono asked;
+    int verdict = -1;
+    do {
+        asked = mono_now();
+        o->dirty = false; /* what changes from here on is news */
+        changes = o->changes;
+        arena_reset(mem);
+        api_list(a->api, view_id(&a->view, at), mem, &l, &r);
+        if (api_pages(a->api) > 1)
+            meter_requests(&a->w->meter, cause, api_pages(a->api) - 1);
+    } while (call_again(&c, &r));
+    if (r.outcome == OUT_OK) {
+        verdict = o->changes == changes;
+        if (verdict)
+            view_list(&a->view, at, &l);
+    } else if (r.status == 404) {
+        r.outcome = OUT_CONFLICT; /* somebody trashed it meanwhile */
+        view_gone(&a->view, at);
+        verdict = 1;
+    }
+    o->dirty |= verdict != 1 && !o->gone;
+    if (verdict == 1)
+        delivery_shown(a, at, asked);
+    call_record(&c, op, &r, (struct mono){0});
+    arena_free(&mem);
+    return verdict;
+}
+
+bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
+{
+    int verdict = 0;
+    for (int i = 0; i < STALE_TRIES_MAX && verdict == 0 && a->w->phase < PHASE_CUT; i++)
+        verdict = list_once(a, at, op, cause);
+    return verdict > 0;
+}
+
+/* Lists those that are dirty, or all. True when none failed. */
+static MAY_YIELD bool list_folders(struct app *a, bool all, enum cause cause)
+{
+    bool ok = true;
+    for (uint32_t at = 0; at < a->view.n && !worker_draining(a->w); at++) {
+        const struct view_folder *o = &a->view.open[at];
+        if (o->gone || !(all || o->dirty))
+            continue;
+        ok &= sync_list(a, at, OP_LIST, cause);
+        heartbeat_if_due(a);
+    }
+    return ok;
+}
+
+/* ---- the change feed ---- */
+
+static void mark(struct app *a, const struct api_changes *ch)
+{
+    for (size_t i = 0; i < ch->n; i++) {
+        uint32_t at = ch->folders[i] ? view_find(&a->view, ch->folders[i]) : VIEW_NONE;
+        if (at != VIEW_NONE)
+            a->view.open[at].dirty = true;
+    }
+}
+
+/* Asks from the cursor on to the end. False when it could not. */
+static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
+{
+    struct arena *mem = arena_new(LISTING_BLOCK);
+    struct api_changes ch = {0};
+    struct api_result r = {0};
+    struct mono asked = mono_now();
+    do {
+        struct call c = CALL(a, cause);
+        do {
+            arena_reset(mem);
+            api_changes(a->api, a->cursor, mem, &ch, &r);
+        } while (call_again(&c, &r));
+        if (strcmp(r.code, API_CODE_ABSENT) == 0) {
+            r.outcome = OUT_OK; /* known from now on: worker.caps */
+            ch.has_more = false;
+            break;
+        }
+        call_record(&c, OP_CHANGES, &r, (struct mono){0});
+        if (r.outcome != OUT_OK)
+            break;
+        mark(a, &ch);
+        a->resync |= ch.resync;
+        memcpy(a->cursor, ch.cursor, sizeof(a->cursor));
+    } while (ch.has_more && !worker_draining(a->w));
+    if (r.outcome == OUT_OK && a->w->caps & API_CAP_FEED && !a->resync && !ch.has_more)
+        delivery_shown(a, VIEW_NONE, asked);
+    arena_free(&mem);
+    return r.outcome == OUT_OK;
+}
+
+static bool has_feed(const struct app *a)
+{
+    return a->w->caps & API_CAP_FEED;
+}
+
+/* The question after events, or the minute's. */
+static MAY_YIELD void check(struct app *a, bool minute)
+{
+    enum cause cause = minute ? CAUSE_MINUTE_CHECK : CAUSE_RELIST;
+    a->gather_due.us = 0; /* events from here on ask again */
+    if (minute)
+        a->minute_due = mono_add(mono_now(), worker_poll_us(a->w));
+    bool had_feed = has_feed(a), ok = !had_feed || ask_changes(a, cause);
+    if (ok && !a->resync)
+        ok = list_folders(a, (minute || had_feed) && !has_feed(a), cause); /* had_feed: it was lost just now */
+    if (ok) {
+        succeeded(a);
+        return;
+    }
+    failed(a);
+    a->gather_due = a->retry_due;
+}
+
+static MAY_YIELD void resync(struct app *a)
+{
+    a->resync = false;
+    a->gather_due.us = 0;
+    if (list_folders(a, true, CAUSE_RELIST)) {
+        succeeded(a);
+        return;
+    }
+    failed(a);
+    a->gather_due = a->retry_due; /* those that failed are dirty: listed again then */
+}
+
+/* ---- the first full pass ---- */
+
+static MAY_YIELD bool first_listings(struct app *a)
+{
+    bool ok = true;
+    for (uint32_t at = 0; at < a->view.n && !worker_draining(a->w); at++) {
+        struct view_folder *o = &a->view.open[at];
+        if (o->snap || o->gone)
+            continue;
+        bool listed = sync_list(a, at, OP_FIRST_LIST, CAUSE_FIRST_PASS);
+        ok &= listed;
+        if (listed)
+            a->w->progress = mono_now();
+        if (listed && a->view.files > 0)
+            app_kick_foreground(a); /* in a window that could not wait for the pass */
+        heartbeat_if_due(a);
+    }
+    return ok;
+}
+
+/* The cursor first: what changes while the pass runs is then asked for after it. */
+static MAY_YIELD void first_pass(struct app *a)
+{
+    if (a->pass_from.us == 0)
+        a->pass_from = mono_now();
+    bool ok = !has_feed(a) || a->cursor[0] || ask_changes(a, CAUSE_SETUP);
+    if (ok)
+        ok = first_listings(a);
+    if (worker_draining(a->w))
+        return;
+    if (!ok) {
+        failed(a);
+        return;
+    }
+    succeeded(a);
+    struct api_result r = {.outcome = OUT_OK, .sent = a->pass_from, .done = mono_now()};
+    meter_record(&a->w->meter, OP_FULL_PASS, &r, a->arrived);
+    a->listed = true;
+    a->resync = false;
+    a->w->progress = r.done;
+    app_kick_foreground(a);
+    if (++a->w->listed == a->w->n_apps)
+        done_set(&a->w->wake);
+}
+
+/* ---- what is due ---- */
+
+void sync_soon(struct app *a, uint32_t at)
+{
+    a->view.open[at].dirty = true;
+    a->gather_due = mono_now();
+    app_kick_background(a);
+}
+
+/* Without a feed the event is all there is. One that names an item but not where it was: where the app has it. One that
+ * names nothing at all leaves no folder certain. */
+static void mark_named(struct app *a, const struct api_event *ev)
+{
+    const char *named[] = {ev->parent_id, ev->old_parent_id};
+    for (int i = 0; i < 2; i++) {
+        uint32_t at = named[i] ? view_find(&a->view, named[i]) : VIEW_NONE;
+        if (at != VIEW_NONE)
+            a->view.open[at].dirty = true;
+    }
+    if (ev->names_folders)
+        return;
+    for (uint32_t at = 0; at < a->view.n; at++) {
+        struct view_folder *o = &a->view.open[at];
+        o->dirty = o->dirty || (o->snap && (!ev->file_id || view_has(&a->view, at, ev->file_id, NULL)));
+    }
+}
+
+void sync_event(struct app *a, const struct api_event *ev)
+{
+    if (ev->resync)
+        a->resync = true;
+    else if (!has_feed(a))
+        mark_named(a, ev);
+    if (a->gather_due.us == 0 && !ev->resync)
+        a->gather_due = mono_add(mono_now(), GATHER_US + (int64_t)(rng_unit(&a->rng) * GATHER_SPREAD));
+    app_kick_background(a);
+}
+
+struct mono sync_next_due(const struct app *a)
+{
+    struct mono held = a->retry_due, at = MONO_NEVER;
+    if (!a->listed || a->resync)
+        at = held; /* at once when nothing failed */
+    if (a->listed && a->gather_due.us)
+        at = earlier(at, a->gather_due);
+    if (a->listed)
+        at = earlier(at, a->minute_due);
+    if (mono_before(at, held))
+        at = held;
+    return earlier(at, a->heartbeat_due);
+}
+
+bool sync_step(struct app *a)
+{
+    if (due(a->heartbeat_due))
+        heartbeat(a);
+    else if (!due(a->retry_due))
+        return false;
+    else if (!a->listed)
+        first_pass(a);
+    else if (a->resync)
+        resync(a);
+    else if (a->gather_due.us && due(a->gather_due))
+        check(a, false);
+    else if (due(a->minute_due))
+        check(a, true);
+    else
+        return false;
+    return true;
+}

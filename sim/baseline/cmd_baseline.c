@@ -1,0 +1,242 @@
+/* `sim baseline`: what each layer gives on its own, and what is left of it in the layer above. */
+#include "sim/baseline/baseline.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct baseline_options {
+    const char *only, *dir, *iperf;
+    int64_t each_us;
+};
+static const struct opt opts[] = {
+    {"only", 0, "LAYERS", OPT_STR, offsetof(struct baseline_options, only), 0, 0,
+     "only these, of disk,network,postgres,redis,store,drive"},
+    {"time", 0, "TIME", OPT_DURATION, offsetof(struct baseline_options, each_us), 1e5, 6e8,
+     "that each figure is measured (default 3 s)"},
+    {"dir", 0, "DIR", OPT_STR, offsetof(struct baseline_options, dir), 0, 0,
+     "on the disk to be measured (default: this folder)"},
+    {"iperf", 0, "HOST[:PORT]", OPT_STR, offsetof(struct baseline_options, iperf), 0, 0,
+     "where iperf3 -s runs (default: on this machine, started by us)"},
+    {0},
+};
+static const struct baseline_options defaults = {.dir = ".", .each_us = 3 * US_PER_S};
+
+static const struct {
+    const char *name;
+    MAY_YIELD enum err (*measure)(struct baseline *b, struct errinfo *ei);
+} layers[LAYER_COUNT] = {
+    [LAYER_DISK] = {"disk", baseline_disk},
+    [LAYER_NETWORK] = {"network", baseline_network},
+    [LAYER_POSTGRES] = {"postgres", baseline_postgres},
+    [LAYER_REDIS] = {"redis", baseline_redis},
+    [LAYER_STORE] = {"store", baseline_store},
+    [LAYER_DRIVE] = {"drive", baseline_drive},
+};
+static const struct {
+    enum base_layer layer;
+    const char *key, *text, *unit;
+    enum base_row below;
+} rows[BASE_COUNT] = {
+#define X(sym, layer, key, text, unit, below) [BASE_##sym] = {LAYER_##layer, key, text, unit, BASE_##below},
+    BASE_ROWS(X)
+#undef X
+};
+
+void baseline_set(struct baseline *b, enum base_row row, double value)
+{
+    b->value[row] = value;
+    b->known[row] = true;
+}
+
+/* ---- beats ---- */
+
+struct beat_lane {
+    struct beat *k;
+    unsigned number;
+};
+
+static void beat_lane(void *arg)
+{
+    struct beat_lane *l = arg;
+    struct beat *k = l->k;
+    struct errinfo why = {0};
+    while (!k->failed && !k->b->stop && mono_before(mono_now(), k->until)) {
+        if (k->once(k, l->number, &why)) {
+            k->done++;
+        } else if (!k->failed) {
+            k->failed = true;
+            k->why = why;
+        }
+    }
+}
+
+/* The rate per second; 0 when not one was done. */
+static MAY_YIELD double beat_run(struct beat *k, unsigned lanes)
+{
+    struct beat_lane each[BASE_LANES];
+    struct group g = {0};
+    struct mono from = mono_now();
+    k->until = mono_add(from, k->b->each_us);
+    for (unsigned i = 0; i < lanes; i++) {
+        each[i] = (struct beat_lane){k, i};
+        group_spawn(k->b->ctx->loop, &g, beat_lane, &each[i]);
+    }
+    group_wait(k->b->ctx->loop, &g);
+    int64_t us = mono_diff(mono_now(), from);
+    return us > 0 ? (double)k->done * 1e6 / (double)us : 0;
+}
+
+enum err beat_rows(struct baseline *b, const struct beat_row *each, size_t n, void *arg, struct errinfo *ei)
+{
+    for (size_t i = 0; i < n && !b->stop; i++) {
+        struct beat k = {.b = b, .arg = arg, .once = each[i].once};
+        double rate = beat_run(&k, each[i].lanes);
+        if (k.failed)
+            return err_set(ei, k.why.code, "%s", err_message(&k.why));
+        baseline_set(b, each[i].row, rate * each[i].each);
+    }
+    return ERR_OK;
+}
+
+/* ---- the table ---- */
+
+/* What is left of the layer below, as a share; -1: it rests on nothing, or that was not measured. */
+static double share(const struct baseline *b, enum base_row row)
+{
+    enum base_row below = rows[row].below;
+    return below != row && b->known[row] && b->known[below] && b->value[below] > 0 ? b->value[row] / b->value[below]
+                                                                                   : -1;
+}
+
+static void print_table(const struct baseline *b, FILE *out)
+{
+    char value[32], part[64], line[200];
+    fprintf(out, "%-9s %-38s %12s       %s\n", "layer", "figure", "value", "of the layer below");
+    for (unsigned i = 0; i < BASE_COUNT; i++) {
+        const struct baseline *known = b->known[i] ? b : NULL;
+        double s = share(b, (enum base_row)i);
+        str_format(value, sizeof(value), b->value[i] < 100 ? "%.1f" : "%.0f", b->value[i]);
+        part[0] = '\0';
+        if (s >= 0)
+            str_format(part, sizeof(part), "%.*f x %s: %s", s < 0.1 ? 3 : 2, s, layers[rows[rows[i].below].layer].name,
+                       rows[rows[i].below].text);
+        str_format(line, sizeof(line), "%-9s %-38s %12s %-5s %s", layers[rows[i].layer].name, rows[i].text,
+                   known ? value : "-", known ? rows[i].unit : "", part);
+        size_t n = strlen(line);
+        while (n && line[n - 1] == ' ')
+            n--;
+        fprintf(out, "%.*s\n", (int)n, line);
+    }
+    for (unsigned l = 0; l < LAYER_COUNT; l++)
+        if (b->why[l][0])
+            fprintf(out, "%s: %s\n", layers[l].name, b->why[l]);
+}
+
+/* The link where the most is lost: the row that reaches the smallest share of the layer it rests on. */
+static void print_slowest(const struct baseline *b, FILE *out)
+{
+    int slowest = -1;
+    for (unsigned i = 0; i < BASE_COUNT; i++) {
+        double s = share(b, (enum base_row)i);
+        if (s >= 0 && (slowest < 0 || s < share(b, (enum base_row)slowest)))
+            slowest = (int)i;
+    }
+    if (slowest < 0) {
+        fprintf(out, "slowest link: not known, since no layer was measured together with one above it\n");
+        return;
+    }
+    double s = share(b, (enum base_row)slowest);
+    char line[300];
+    str_format(line, sizeof(line), "slowest link: %s, %s: %.1f %s, %.*f %% of %s, %s", layers[rows[slowest].layer].name,
+               rows[slowest].text, b->value[slowest], rows[slowest].unit, s < 0.1 ? 1 : 0, s * 100,
+               layers[rows[rows[slowest].below].layer].name, rows[rows[slowest].below].text);
+    fprintf(out, "%s\n", line);
+}
+
+/* ---- the run ---- */
+
+static bool asked_for(const char *only, const char *name)
+{
+    struct sv rest = sv_of(only), one;
+    while (only && sv_split(&rest, ',', &one))
+        if (sv_eq_cstr(sv_trim(one), name))
+            return true;
+    return !only;
+}
+
+static enum err judge_only(const char *only, struct errinfo *ei)
+{
+    struct sv rest = sv_of(only), one;
+    while (only && sv_split(&rest, ',', &one)) {
+        bool there = false;
+        for (unsigned l = 0; l < LAYER_COUNT; l++)
+            there = there || sv_eq_cstr(sv_trim(one), layers[l].name);
+        if (!there)
+            return err_set(
+                ei, ERR_USAGE,
+                "--only takes disk, network, postgres, redis, store and drive, separated by commas, not \"" SV_FMT "\"",
+                SV_ARG(one));
+    }
+    return ERR_OK;
+}
+
+static void on_interrupt(void *arg)
+{
+    ((struct baseline *)arg)->stop = true;
+}
+
+static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    const struct baseline_options *o = arg;
+    struct baseline b = {.ctx = ctx, .each_us = o->each_us, .dir = o->dir, .iperf = o->iperf};
+    enum err e = judge_only(o->only, ei);
+    if (e != ERR_OK)
+        return e;
+    for (unsigned l = 0; l < LAYER_COUNT && !b.stop; l++) {
+        struct errinfo why = {0};
+        if (!asked_for(o->only, layers[l].name))
+            continue;
+        if (!ctx->common->quiet)
+            fprintf(ctx->out, "measuring %s\n", layers[l].name);
+        ctx->on_interrupt_arg = &b;
+        ctx->on_interrupt = on_interrupt;
+        enum err one = layers[l].measure(&b, &why);
+        b.stop = b.stop || *ctx->interrupts > 0;
+        if (one == ERR_OK || one == ERR_INTERRUPTED)
+            continue;
+        str_format(b.why[l], sizeof(b.why[l]), "not measured: %s", err_message(&why));
+        if (e == ERR_OK &&
+            (one != ERR_USAGE || o->only)) /* a layer that is not there was not asked for, unless by name */
+            e = err_set(ei, one == ERR_SAFETY ? one : ERR_ENV, "%s: %s", layers[l].name, err_message(&why));
+    }
+    ctx->on_interrupt = NULL;
+    fputc('\n', ctx->out);
+    print_table(&b, ctx->out);
+    print_slowest(&b, ctx->out);
+    for (unsigned i = 0; i < BASE_COUNT; i++)
+        if (b.known[i])
+            result_figure(ctx->result, "baseline", rows[i].key, b.value[i], 1);
+    return e;
+}
+
+static void sample(struct result *r)
+{
+    for (unsigned i = 0; i < BASE_COUNT; i++)
+        result_figure(r, "baseline", rows[i].key, 1, 1);
+}
+
+const struct command cmd_baseline = {
+    .name = "baseline",
+    .summary = "disk, network, Postgres, Redis, store and drive, layer by layer; names the slowest link",
+    .usage = "sim baseline [--only LAYERS] [options]",
+    .examples = "sim baseline\n"
+                "sim baseline --only disk,postgres --time 10s --dir /var/lib/postgresql\n"
+                "sim baseline --iperf staging.internal --allow-host staging.internal\n"
+                "sim baseline --fail-on 'baseline.drive_saves_per_s>50' --json baseline.json",
+    .opts = opts,
+    .conf_size = sizeof(struct baseline_options),
+    .defaults = &defaults,
+    .flags = CMD_LOADS,
+    .run = run,
+    .sample = sample,
+};

@@ -1,0 +1,138 @@
+#include "sim/ramp/line.h"
+#include "base/mem.h"
+#include "base/opt.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ABOUT 0.1 /* "=" of what is measured */
+
+static const char *const figures[] = {
+#define X(sym, key) key,
+    RAMP_FIGURES(X)
+#undef X
+};
+
+static enum err refuse(const char *option, const char *text, const char *why, struct errinfo *ei)
+{
+    struct buf shown = BUF_INIT(512);
+    if (str_escape(&shown, sv_of(text), 80) != ERR_OK)
+        buf_reset(&shown);
+    err_set(ei, ERR_USAGE, "%s '%s': %s", option, buf_cstr(&shown), why);
+    buf_done(&shown);
+    return ERR_USAGE;
+}
+
+/* "p95_upload" or "upload_p95". */
+static bool read_time(struct sv name, struct ramp_line *out)
+{
+    static const struct {
+        const char *word;
+        double pct;
+    } rows[] = {{"p50", 50}, {"p95", 95}, {"p99", 99}, {"max", 100}};
+    char key[64];
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct sv word = sv_of(rows[i].word), op = {NULL, 0};
+        if (name.n > word.n + 1 && sv_starts(name, word) && name.p[word.n] == '_')
+            op = (struct sv){name.p + word.n + 1, name.n - word.n - 1};
+        else if (name.n > word.n + 1 && sv_ends(name, word) && name.p[name.n - word.n - 1] == '_')
+            op = (struct sv){name.p, name.n - word.n - 1};
+        if (!op.p || op.n >= sizeof(key))
+            continue;
+        memcpy(key, op.p, op.n);
+        key[op.n] = '\0';
+        out->kind = RAMP_LINE_TIME;
+        out->pct = rows[i].pct;
+        out->op = OP_SIGN_IN;
+        return strcmp(key, "login") == 0 || drive_op_parse(key, &out->op);
+    }
+    return false;
+}
+
+static bool read_name(struct sv name, bool of_whole, struct ramp_line *out)
+{
+    if (read_time(name, out))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+        if (sv_eq_cstr(name, figures[i])) {
+            out->kind = RAMP_LINE_STEP;
+            out->figure = (enum ramp_figure)i;
+            return true;
+        }
+    if (watch_find(name, &out->watch)) {
+        out->kind = RAMP_LINE_WATCH;
+        return true;
+    }
+    out->kind = sv_eq_cstr(name, "knee") ? RAMP_LINE_KNEE : RAMP_LINE_LIMIT;
+    return of_whole && !out->at && (sv_eq_cstr(name, "knee") || sv_eq_cstr(name, "limit"));
+}
+
+static bool read_value(struct sv text, struct ramp_line *out)
+{
+    char value[48];
+    int64_t us;
+    if (sv_ends(text, SV("%")))
+        text.n--;
+    if (sv_to_f64(text, &out->want))
+        return true;
+    bool time = out->kind == RAMP_LINE_TIME ||
+                (out->kind == RAMP_LINE_WATCH && sv_ends(sv_of(watch_key(out->watch)), SV("_ms")));
+    if (!time || !text.n || text.n >= sizeof(value))
+        return false;
+    memcpy(value, text.p, text.n);
+    value[text.n] = '\0';
+    if (opt_parse_duration(value, &us) != ERR_OK)
+        return false;
+    out->want = (double)us / 1e3;
+    return true;
+}
+
+enum err ramp_line_parse(const char *option, const char *text, bool of_whole, struct ramp_line *out, struct errinfo *ei)
+{
+    size_t at = strcspn(text, "<>=!");
+    struct sv left = sv_trim((struct sv){text, at}), name, step;
+    char key[64];
+    int64_t sessions = 0;
+
+    *out = (struct ramp_line){.text = text};
+    size_t sign = compare_parse(text + at, &out->compare);
+    if (!sign)
+        return refuse(option, text, "needs a comparison (< <= > >= = !=), such as p95_upload@300<2s", ei);
+    bool named = sv_split(&left, '@', &name) && name.n < sizeof(key);
+    if (named && sv_split(&left, '@', &step) && (!sv_to_i64(step, &sessions) || sessions < 1 || left.n > 0))
+        return refuse(option, text, "behind @ stands a step, by its number of sessions", ei);
+    out->at = (unsigned)sessions;
+    for (size_t i = 0; named && i < name.n; i++)
+        key[i] = name.p[i] == '.' || name.p[i] == '-' ? '_' : name.p[i];
+    if (!named || !read_name((struct sv){key, name.n}, of_whole, out))
+        return refuse(option, text,
+                      of_whole ? "there is no such figure; there are p95_OPERATION, failed, refused, timed_out, "
+                                 "failed_pct, mb_per_s, those of --watch, knee, limit, …"
+                               : "there is no such figure; there are p95_OPERATION, failed, refused, timed_out, "
+                                 "failed_pct, mb_per_s, those of --watch, …",
+                      ei);
+    if (!read_value(sv_trim(sv_of(text + at + sign)), out))
+        return refuse(option, text, "the number is not one, or its unit is not the figure's", ei);
+    return ERR_OK;
+}
+
+static bool is_count(const struct ramp_line *l)
+{
+    return l->kind == RAMP_LINE_STEP && l->figure <= RAMP_FIGURE_UNFINISHED;
+}
+
+bool ramp_line_holds(const struct ramp_line *l, double value)
+{
+    if (is_count(l) || (l->compare != CMP_EQ && l->compare != CMP_NE))
+        return compare_holds(l->compare, value, l->want);
+    return (fabs(value - l->want) <= ABOUT * fabs(l->want)) == (l->compare == CMP_EQ);
+}
+
+char *ramp_line_value(const struct ramp_line *l, double value, char *dst, size_t n)
+{
+    if (l->kind == RAMP_LINE_TIME)
+        return str_duration(dst, n, (int64_t)(value * 1e3));
+    bool pct = l->kind == RAMP_LINE_STEP && l->figure >= RAMP_FIGURE_REFUSED_PCT && l->figure <= RAMP_FIGURE_FAILED_PCT;
+    str_format(dst, n, value == floor(value) ? "%.0f%s" : "%.1f%s", value, pct ? " %" : "");
+    return dst;
+}

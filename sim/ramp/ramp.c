@@ -1,0 +1,296 @@
+/* The course of a ramp. A step is left only when all its sessions are gone and the server answers a small question as
+ * fast as it did before the first step: what one step left behind must not be measured as the next one's. */
+#include "sim/ramp/ramp.h"
+#include "base/mem.h"
+#include "sim/kill_switch.h"
+#include "sim/ramp/crowd.h"
+#include "sim/ramp/parts.h"
+#include "sim/ramp/report.h"
+#include "sim/run/report.h"
+#include "sim/run/rundir.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define TICK_US       (200 * US_PER_MS)
+#define PROBES        5
+#define QUIET_IN_ROW  3
+#define QUIET_MORE_US (5 * US_PER_MS) /* above twice the quiet time: what any machine adds by chance */
+
+void ramp_say(const struct ramp *r, const char *fmt, ...)
+{
+    va_list ap;
+    if (!r->conf->out)
+        return;
+    va_start(ap, fmt);
+    vfprintf(r->conf->out, fmt, ap);
+    va_end(ap);
+    fputc('\n', r->conf->out);
+    fflush(r->conf->out);
+}
+
+/* ---- quiet ---- */
+
+/* How long a small question takes, whose answer no step makes longer; -1: this server has none, or it failed. */
+static MAY_YIELD int64_t probe(struct ramp *r)
+{
+    struct arena *mem = arena_new(4096);
+    struct drive_listing l;
+    struct api_result res;
+    api_list(r->w->logins[0].api, NULL, mem, &l, &res);
+    arena_free(&mem);
+    return res.outcome == OUT_OK ? mono_diff(res.done, res.sent) : -1;
+}
+
+static MAY_YIELD void learn_quiet(struct ramp *r)
+{
+    r->quiet_us = -1;
+    for (int i = 0; i < PROBES; i++) {
+        int64_t us = probe(r);
+        if (us > r->quiet_us)
+            r->quiet_us = us;
+    }
+}
+
+static MAY_YIELD void drain(struct ramp *r, struct ramp_step *s)
+{
+    struct mono began = mono_now(), limit = mono_add(began, r->conf->drain_us);
+    int quiet = 0;
+    while (r->quiet_us >= 0 && quiet < QUIET_IN_ROW && mono_before(mono_now(), limit) && !worker_draining(r->w)) {
+        int64_t us = probe(r);
+        quiet = us >= 0 && us <= 2 * r->quiet_us + QUIET_MORE_US ? quiet + 1 : 0;
+        worker_sleep(r->w, TICK_US, PHASE_DRAIN);
+    }
+    s->drained_us = mono_diff(mono_now(), began);
+}
+
+/* ---- one step ---- */
+
+void ramp_step_init(struct ramp_step *s, const struct ramp *r, unsigned asked)
+{
+    *s = (struct ramp_step){.asked = asked,
+                            .arrive_per_s = r->conf->arrive_per_s,
+                            .once = r->conf->hold_us == 0,
+                            .measure_from = MONO_NEVER,
+                            .measure_to = MONO_NEVER,
+                            .measured = {.sessions = asked, .rate = -1, .p95_s = -1},
+                            .expected = {.sessions = asked, .rate = -1, .p95_s = -1}};
+    stats_init(&s->stats);
+    for (size_t i = 0; i < WATCH_COUNT; i++)
+        s->server.v[i] = WATCH_UNKNOWN;
+}
+
+void ramp_step_done(struct ramp_step *s)
+{
+    stats_done(&s->stats);
+    hist_free(&s->refusals);
+}
+
+/* The hold begins when every session is in or was turned away, which a slow server takes its time for. */
+static MAY_YIELD void hold(struct crowd *c)
+{
+    struct ramp_step *s = c->s;
+    const struct ramp_conf *conf = c->r->conf;
+    crowd_gather(c);
+    crowd_stay(c, conf->settle_us);
+    s->measure_from = mono_now();
+    watch_lap(c->r->w->watch, &s->server);
+    crowd_stay(c, conf->hold_us - conf->settle_us);
+    s->measure_to = mono_now();
+    s->measured_us = mono_diff(s->measure_to, s->measure_from);
+    watch_lap(c->r->w->watch, &s->server);
+}
+
+static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
+{
+    struct crowd c;
+    int64_t cpu = clock_process_cpu_us();
+    hist_reset(loop_lag(r->w->loop));
+    if (s->once)
+        watch_lap(r->w->watch, &s->server);
+    crowd_start(&c, r, s);
+    if (!s->once)
+        hold(&c);
+    crowd_end(&c);
+    if (s->once) {
+        s->measured_us = s->took_us;
+        watch_lap(r->w->watch, &s->server);
+    }
+    report_limited((double)(clock_process_cpu_us() - cpu) / (double)s->took_us,
+                   hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
+}
+
+double ramp_p95_ms(const struct ramp_step *s, enum drive_op op)
+{
+    const struct hist *h = s->stats.op[op].from_send;
+    int64_t us = h ? hist_percentile(h, 95) : -1;
+    return us < 0 ? -1 : (double)us / 1e3;
+}
+
+static double rate_of(const struct ramp *r, const struct ramp_step *s)
+{
+    const struct ramp_work *work = &r->conf->work;
+    if (work->kind == RAMP_SIGN_IN)
+        return s->peak;
+    double per_s = work->kind == RAMP_APPS ? ramp_actions_per_s(s) : ramp_operations_per_s(s);
+    return work->kind == RAMP_UPLOAD && work->bytes > 0 && per_s >= 0 ? per_s * (double)work->bytes : per_s;
+}
+
+static void sum_up(struct ramp *r, struct ramp_step *s)
+{
+    double p95_ms = ramp_p95_ms(s, OP_UPLOAD);
+    bool uploads = r->conf->work.kind == RAMP_UPLOAD;
+    s->measured = (struct ramp_measure){
+        .sessions = s->asked, .rate = rate_of(r, s), .p95_s = uploads && p95_ms >= 0 ? p95_ms / 1e3 : -1};
+    s->expected = ramp_expect(&r->steps[(s->pass - 1) * r->conf->steps.n].measured, s->asked,
+                              uploads ? r->conf->link_bytes_per_s : 0, r->conf->work.bytes);
+}
+
+static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
+{
+    const struct ramp_conf *conf = r->conf;
+    struct ramp_step *s = &r->steps[r->n];
+    enum err e = ERR_OK;
+    ramp_step_init(s, r, conf->steps.sessions[r->n % conf->steps.n]);
+    s->number = r->n % conf->steps.n + 1;
+    s->pass = r->n++ / conf->steps.n + 1;
+    ramp_guard_start(r, s);
+    if (conf->work.kind == RAMP_APPS)
+        e = session_apps_run(r, s, ei);
+    else
+        run_sessions(r, s);
+    if (e == ERR_OK)
+        sum_up(r, s);
+    ramp_guard_end(r);
+    if (e != ERR_OK)
+        return e;
+    s->held = !worker_draining(r->w);
+    if (r->n < conf->steps.n * conf->repeat || conf->limit)
+        drain(r, s);
+    ramp_print_step(r, s);
+    return ERR_OK;
+}
+
+/* ---- before and after ---- */
+
+static enum err open_log(struct ramp *r, struct errinfo *ei)
+{
+    const char *dir = r->conf->run_dir;
+    char file[300];
+    enum err e = ERR_OK;
+    if (dir && !str_fit(r->run_dir, sizeof(r->run_dir), dir))
+        return err_set(ei, ERR_USAGE, "--run-dir is longer than %zu bytes", sizeof(r->run_dir) - 1);
+    if (!dir)
+        e = rundir_default(r->run_dir, sizeof(r->run_dir), (uint64_t)r->w->ctx->common->seed, ei);
+    if (e == ERR_OK)
+        e = ledger_make_folder(r->run_dir, ei);
+    if (e != ERR_OK)
+        return e;
+    snprintf(file, sizeof(file), "%s/sessions.csv", r->run_dir);
+    r->log = fopen(file, "wxe");
+    if (!r->log)
+        return err_sys(ei, ERR_ENV, "cannot write %s", file);
+    setvbuf(r->log, NULL, _IOLBF, 0); /* for those who follow it */
+    fprintf(r->log, "step,session,operation,began,ms,outcome,status,bytes,reason\n");
+    kill_switch_name(r->w->ctx->kill_switch, r->run_dir);
+    snprintf(r->w->ctx->result->run_dir, sizeof(r->w->ctx->result->run_dir), "%s", r->run_dir);
+    return ERR_OK;
+}
+
+static enum err close_log(struct ramp *r, struct errinfo *ei)
+{
+    if (!r->log)
+        return ERR_OK;
+    bool bad = ferror(r->log) != 0;
+    bad = fclose(r->log) != 0 || bad;
+    r->log = NULL;
+    return bad ? err_sys(ei, ERR_IO, "cannot write %s/sessions.csv", r->run_dir) : ERR_OK;
+}
+
+static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)
+{
+    enum err e = ERR_OK;
+    learn_quiet(r);
+    while (e == ERR_OK && r->n < r->conf->steps.n * r->conf->repeat && !worker_draining(r->w))
+        e = run_step(r, ei);
+    if (e == ERR_OK && r->conf->limit && !worker_draining(r->w))
+        e = ramp_push_past(r, ei);
+    return e;
+}
+
+static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
+{
+    char file[300];
+    enum err e = open_log(r, ei);
+    snprintf(file, sizeof(file), "%s/watch.csv", r->run_dir);
+    if (e == ERR_OK)
+        e = watch_log(r->w->watch, file, ei);
+    if (e == ERR_OK)
+        e = ramp_predict(r, ei);
+    stats_reset(&r->w->meter.interval); /* the sign-ins of the set-up are none of a step's */
+    if (e == ERR_OK && r->conf->work.kind == RAMP_UPLOAD)
+        e = ramp_make_folders(r, ei);
+    return e;
+}
+
+/* What was measured is told however it ended. */
+static enum err tell(struct ramp *r, struct errinfo *ei)
+{
+    struct result *out = r->w->ctx->result;
+    if (r->n == 0)
+        return ERR_OK;
+    ramp_write_json(r, out);
+    ramp_print_ranges(r);
+    enum err e = ramp_verdict(r, out, ei);
+    return e == ERR_OK ? ramp_write_csv(r, ei) : e;
+}
+
+static void keep_first(enum err *e, struct errinfo *ei, enum err next, const struct errinfo *why)
+{
+    if (*e != ERR_OK || next == ERR_OK)
+        return;
+    *e = next;
+    *ei = *why;
+}
+
+static enum err say_stopped(const struct ramp *r, struct errinfo *ei)
+{
+    const struct ramp_tripped *t = &r->tripped;
+    char value[40], into[32];
+    return err_set(ei, ERR_STOPPED, "stopped by %s: %s at the step of %u sessions, %s after its begin", t->line->text,
+                   ramp_line_value(t->line, t->value, value, sizeof(value)), t->step->asked,
+                   str_duration(into, sizeof(into), t->into_us));
+}
+
+/* The places of the set-up's logins must not be missing in the next ramp. */
+static MAY_YIELD void sign_out(struct worker *w)
+{
+    struct api_result r;
+    for (uint32_t i = 0; i < w->n_logins && !worker_draining(w); i++)
+        (void)!api_sign_out(w->logins[i].api, &r);
+}
+
+enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei)
+{
+    struct ramp r = {.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r.steps))};
+    struct errinfo why = {0};
+    enum err e = prepare(&r, ei);
+    if (e == ERR_OK)
+        e = all_steps(&r, ei);
+    ramp_remove_folders(&r);
+    sign_out(w);
+    keep_first(&e, ei, close_log(&r, &why), &why);
+    keep_first(&e, ei, tell(&r, &why), &why);
+    if (e == ERR_OK && r.tripped.line)
+        e = say_stopped(&r, ei);
+    for (unsigned i = 0; i < r.n; i++)
+        ramp_step_done(&r.steps[i]);
+    if (r.past.known) {
+        ramp_step_done(&r.past.in);
+        ramp_step_done(&r.past.more);
+    }
+    mem_free(r.steps);
+    return e;
+}

@@ -1,0 +1,346 @@
+/* A ramp's figures, written three times: a table for people, JSON, CSV. One table of columns serves the two files. */
+#include "sim/ramp/report.h"
+#include "base/mem.h"
+#include "sim/ramp/parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static double ms(const struct hist *h, double pct)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+    return us < 0 ? -1 : (double)us / 1e3;
+}
+
+static const struct hist *times(const struct ramp_step *s, enum drive_op op)
+{
+    return s->stats.op[op].from_send;
+}
+
+static double refused_after(const struct ramp_step *s, double pct)
+{
+    return ms(s->refusals, pct);
+}
+
+static double requests_per_s(const struct ramp_step *s)
+{
+    return s->stats.requests && s->measured_us > 0 ? (double)s->stats.requests * 1e6 / (double)s->measured_us : -1;
+}
+
+/* Only uploads have a time that is expected. */
+static double mb(const struct ramp_measure *m)
+{
+    return m->p95_s < 0 || m->rate < 0 ? -1 : m->rate / 1e6;
+}
+
+static double expected_rate(const struct ramp_step *s)
+{
+    return s->expected.p95_s < 0 ? s->expected.rate : -1;
+}
+
+/* clang-format off */
+#define COLUMNS(X) /* key, decimals, value; below 0: nothing was measured */ \
+    X("sessions", 0, s->asked) \
+    X("up", 0, s->peak) \
+    X("ok", 0, s->ok) \
+    X("refused", 0, s->refused) \
+    X("timed_out", 0, s->timed_out) \
+    X("failed", 0, s->failed) \
+    X("unfinished", 0, s->unfinished) \
+    X("sign_in_p50_ms", 1, ms(times(s, OP_SIGN_IN), 50)) \
+    X("sign_in_p95_ms", 1, ms(times(s, OP_SIGN_IN), 95)) \
+    X("sign_in_p99_ms", 1, ms(times(s, OP_SIGN_IN), 99)) \
+    X("uploads", 0, (double)stats_ok(&s->stats, OP_UPLOAD)) \
+    X("upload_p50_ms", 1, ms(times(s, OP_UPLOAD), 50)) \
+    X("upload_p95_ms", 1, ms(times(s, OP_UPLOAD), 95)) \
+    X("upload_p99_ms", 1, ms(times(s, OP_UPLOAD), 99)) \
+    X("operations_per_s", 2, ramp_operations_per_s(s)) \
+    X("mb_per_s", 2, mb(&s->measured)) \
+    X("expected_mb_per_s", 2, mb(&s->expected)) \
+    X("expected_upload_p95_ms", 1, s->expected.p95_s < 0 ? -1 : s->expected.p95_s * 1e3) \
+    X("expected", 2, expected_rate(s)) /* actions/s of apps; of sign-ins, sessions let in */ \
+    X("requests_per_s", 2, requests_per_s(s)) \
+    X("actions_per_s", 2, ramp_actions_per_s(s)) \
+    X("sign_ins_per_s", 2, ramp_sign_ins_per_s(s)) \
+    X("refused_p50_ms", 1, refused_after(s, 50)) \
+    X("refused_max_ms", 1, refused_after(s, 100)) \
+    X("pass", 0, s->pass) \
+    X("held", 0, s->held) \
+    X("measured_seconds", 2, (double)s->measured_us / 1e6) \
+    X("seconds", 2, (double)s->took_us / 1e6) \
+    X("drained_seconds", 2, (double)s->drained_us / 1e6)
+/* clang-format on */
+
+struct column {
+    const char *key;
+    int decimals;
+};
+static const struct column columns[] = {
+#define X(key, decimals, value) {key, decimals},
+    COLUMNS(X)
+#undef X
+};
+
+static void values_of(const struct ramp_step *s, double out[ARRAY_LEN(columns)])
+{
+    const double values[] = {
+#define X(key, decimals, value) value,
+        COLUMNS(X)
+#undef X
+    };
+    memcpy(out, values, sizeof(values));
+}
+
+/* ---- for people ---- */
+
+static const char *figure(char *dst, size_t n, double v)
+{
+    if (v < 0)
+        snprintf(dst, n, "-");
+    else
+        str_format(dst, n, "%.*f", v < 10 ? 2 : v < 1000 ? 1 : 0, v);
+    return dst;
+}
+
+static void print_head(const struct ramp *r)
+{
+    FILE *out = r->conf->out;
+    fprintf(out, "%8s %6s %6s %8s %9s %7s  %24s", "sessions", "up", "ok", "refused", "timed out", "failed",
+            "sign in p50/p95/p99 ms");
+    if (r->conf->work.kind == RAMP_UPLOAD)
+        fprintf(out, "  %24s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
+    if (r->conf->work.kind == RAMP_APPS)
+        fprintf(out, "  %24s  %24s %9s %9s %12s %9s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "actions/s",
+                "expected", "operations/s", "requests/s");
+    if (r->conf->work.kind == RAMP_SIGN_IN)
+        fprintf(out, "  %11s", "sign-ins/s");
+    fputc('\n', out);
+}
+
+static void print_three(FILE *out, const struct hist *h, double scale)
+{
+    static const double at[] = {50, 95, 99};
+    char text[80] = "", one[32];
+    for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+        double v = ms(h, at[i]);
+        size_t n = strlen(text);
+        snprintf(text + n, sizeof(text) - n, "%s%s", i ? " / " : "", figure(one, sizeof(one), v < 0 ? v : v * scale));
+    }
+    fprintf(out, "  %24s", text);
+}
+
+static void print_kind(const struct ramp *r, const struct ramp_step *s)
+{
+    FILE *out = r->conf->out;
+    char a[32], b[32], c[32], d[32];
+    switch (r->conf->work.kind) {
+    case RAMP_UPLOAD:
+        print_three(out, times(s, OP_UPLOAD), 1e-3);
+        fprintf(out, " %8s", figure(a, sizeof(a), mb(&s->measured)));
+        fprintf(out, "  %12s, %6s", figure(a, sizeof(a), s->expected.p95_s), figure(b, sizeof(b), mb(&s->expected)));
+        break;
+    case RAMP_APPS:
+        print_three(out, times(s, OP_DOWNLOAD), 1);
+        print_three(out, times(s, OP_SAVE), 1);
+        fprintf(out, " %9s %9s %12s %9s", figure(a, sizeof(a), s->measured.rate),
+                figure(b, sizeof(b), s->expected.rate), figure(c, sizeof(c), ramp_operations_per_s(s)),
+                figure(d, sizeof(d), requests_per_s(s)));
+        break;
+    case RAMP_SIGN_IN:
+        fprintf(out, "  %11s", figure(a, sizeof(a), ramp_sign_ins_per_s(s)));
+        break;
+    }
+}
+
+void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
+{
+    FILE *out = r->conf->out;
+    char a[32], b[32], server[600];
+    if (!out)
+        return;
+    if (s->number == 1)
+        print_head(r);
+    fprintf(out, "%8u %6u %6u %8u %9u %7u", s->asked, s->peak, s->ok, s->refused, s->timed_out, s->failed);
+    print_three(out, times(s, OP_SIGN_IN), 1);
+    print_kind(r, s);
+    if (s->unfinished)
+        fprintf(out, "  %u unfinished", s->unfinished);
+    fputc('\n', out);
+    if (s->refusals)
+        fprintf(out, "         refused after %s ms at the median, %s ms at most: %s\n",
+                figure(a, sizeof(a), refused_after(s, 50)), figure(b, sizeof(b), refused_after(s, 100)),
+                s->refused_why);
+    if (watch_line(&s->server, "\n                 ", server, sizeof(server))[0])
+        fprintf(out, "         server  %s\n", server);
+    if (s->limited[0])
+        fprintf(out, "         the generator is the limit: %s\n", s->limited);
+    fflush(out);
+}
+
+/* ---- for programs ---- */
+
+static void write_operations(const struct ramp_step *s, struct jsonw *w)
+{
+    static const double at[] = {50, 95, 99, 100};
+    static const char *const keys[] = {"p50_ms", "p95_ms", "p99_ms", "max_ms"};
+    jsonw_object(w, "operations");
+    for (int op = 0; op < OP_COUNT; op++) {
+        if (stats_calls(&s->stats, (enum drive_op)op) == 0)
+            continue;
+        jsonw_object(w, drive_op_key((enum drive_op)op));
+        jsonw_i64(w, "ok", (int64_t)stats_ok(&s->stats, (enum drive_op)op));
+        jsonw_i64(w, "failed", (int64_t)stats_failed(&s->stats, (enum drive_op)op));
+        for (size_t i = 0; i < ARRAY_LEN(at); i++) {
+            double v = ms(times(s, (enum drive_op)op), at[i]);
+            if (v < 0)
+                jsonw_null(w, keys[i]);
+            else
+                jsonw_f64(w, keys[i], v, 3);
+        }
+        jsonw_end_object(w);
+    }
+    jsonw_end_object(w);
+}
+
+static void write_step(const struct ramp_step *s, struct jsonw *w)
+{
+    double values[ARRAY_LEN(columns)];
+    values_of(s, values);
+    jsonw_object(w, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+        if (values[i] < 0)
+            jsonw_null(w, columns[i].key);
+        else
+            jsonw_f64(w, columns[i].key, values[i], columns[i].decimals);
+    }
+    write_operations(s, w);
+    watch_json(&s->server, "server", w);
+    jsonw_end_object(w);
+}
+
+/* ---- ranges ---- */
+
+struct range {
+    double least, most; /* < 0: never measured */
+};
+
+/* Of one column over the passes that held the step. */
+static struct range range_of(const struct ramp *r, unsigned step, size_t column)
+{
+    struct range x = {-1, -1};
+    double values[ARRAY_LEN(columns)];
+    for (unsigned i = step; i < r->n; i += r->conf->steps.n) {
+        values_of(&r->steps[i], values);
+        double v = values[column];
+        if (!r->steps[i].held || v < 0)
+            continue;
+        x.least = x.least < 0 || v < x.least ? v : x.least;
+        x.most = v > x.most ? v : x.most;
+    }
+    return x;
+}
+
+static void print_range(const struct ramp *r, unsigned step, const char *key)
+{
+    char a[32], b[32], text[70];
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        if (strcmp(columns[i].key, key) == 0) {
+            struct range x = range_of(r, step, i);
+            snprintf(text, sizeof(text), "%s to %s", figure(a, sizeof(a), x.least), figure(b, sizeof(b), x.most));
+            fprintf(r->conf->out, "  %20s", text);
+        }
+}
+
+static unsigned steps_begun(const struct ramp *r)
+{
+    return r->n < r->conf->steps.n ? r->n : r->conf->steps.n;
+}
+
+void ramp_print_ranges(const struct ramp *r)
+{
+    static const char *const keys[][4] = {
+        [RAMP_UPLOAD] = {"sign_in_p95_ms", "upload_p95_ms", "mb_per_s", "ok"},
+        [RAMP_APPS] = {"sign_in_p95_ms", "operations_per_s", "actions_per_s", "failed"},
+        [RAMP_SIGN_IN] = {"sign_in_p95_ms", "sign_ins_per_s", "ok", "refused"},
+    };
+    const char *const *use = keys[r->conf->work.kind];
+    if (!r->conf->out || r->conf->repeat < 2)
+        return;
+    fprintf(r->conf->out, "ranges over %u ramps\n%8s", (r->n + r->conf->steps.n - 1) / r->conf->steps.n, "sessions");
+    for (size_t k = 0; k < ARRAY_LEN(keys[0]); k++)
+        fprintf(r->conf->out, "  %20s", use[k]);
+    fputc('\n', r->conf->out);
+    for (unsigned i = 0; i < steps_begun(r); i++) {
+        fprintf(r->conf->out, "%8u", r->steps[i].asked);
+        for (size_t k = 0; k < ARRAY_LEN(keys[0]); k++)
+            print_range(r, i, use[k]);
+        fputc('\n', r->conf->out);
+    }
+}
+
+static void write_ranges(const struct ramp *r, struct jsonw *w)
+{
+    jsonw_array(w, NULL);
+    for (unsigned i = 0; i < steps_begun(r); i++) {
+        jsonw_object(w, NULL);
+        for (size_t k = 0; k < ARRAY_LEN(columns); k++) {
+            struct range x = range_of(r, i, k);
+            if (x.least < 0)
+                continue;
+            jsonw_object(w, columns[k].key);
+            jsonw_f64(w, "least", x.least, columns[k].decimals);
+            jsonw_f64(w, "most", x.most, columns[k].decimals);
+            jsonw_end_object(w);
+        }
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+static void write_steps(const struct ramp *r, struct jsonw *w)
+{
+    jsonw_array(w, NULL);
+    for (unsigned i = 0; i < r->n; i++)
+        write_step(&r->steps[i], w);
+    jsonw_end_array(w);
+}
+
+static void add_part(const struct ramp *r, struct result *out, const char *key,
+                     void (*write)(const struct ramp *, struct jsonw *))
+{
+    struct buf json = BUF_INIT(8u << 20);
+    struct jsonw w;
+    jsonw_init(&w, &json);
+    write(r, &w);
+    result_part(out, key, &json);
+    buf_done(&json);
+}
+
+void ramp_write_json(const struct ramp *r, struct result *out)
+{
+    add_part(r, out, "steps", write_steps);
+    if (r->conf->repeat > 1)
+        add_part(r, out, "ranges", write_ranges);
+}
+
+enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei)
+{
+    char file[300], text[40];
+    double values[ARRAY_LEN(columns)];
+    snprintf(file, sizeof(file), "%s/steps.csv", r->run_dir);
+    FILE *f = fopen(file, "we");
+    if (!f)
+        return err_sys(ei, ERR_IO, "cannot write %s", file);
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        fprintf(f, "%s%s", i ? "," : "", columns[i].key);
+    fputc('\n', f);
+    for (unsigned k = 0; k < r->n; k++) {
+        values_of(&r->steps[k], values);
+        for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+            str_format(text, sizeof(text), "%.*f", columns[i].decimals, values[i]);
+            fprintf(f, "%s%s", i ? "," : "", values[i] < 0 ? "" : text);
+        }
+        fputc('\n', f);
+    }
+    return fclose(f) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", file);
+}

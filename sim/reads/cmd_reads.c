@@ -1,0 +1,328 @@
+/* `sim reads`: every read of the table, many times one after another, alone and then beside apps at work; and whether
+ * what came is true. The truth is compared in the quiet part, where nothing changes between answer and look. */
+#include "base/mem.h"
+#include "drive/cmd.h"
+#include "sim/reads/read.h"
+#include "sim/run/background.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define OPEN_FOLDERS 20
+
+struct reads_conf {
+    int64_t times, background, p95_us;
+    double per_minute;
+};
+enum part { ALONE, LOADED, PARTS };
+static const char *const part_keys[PARTS] = {"alone", "load"};
+
+struct timing {
+    struct hist *took;
+    uint64_t failed;
+    char why[200]; /* of the first failure */
+};
+struct read_result {
+    struct timing part[PARTS];
+    int64_t rows;
+    bool asked, checked;
+    char untried[120], untrue[240]; /* "": it was; it is */
+};
+struct command_reads {
+    const struct reads_conf *conf;
+    struct cmd_ctx *ctx;
+    struct reads_stage stage;
+    struct background *background;
+    struct read_result *results;
+    bool stop;
+};
+
+static const struct opt opts[] = {
+    {"times", 'n', "N", OPT_INT, offsetof(struct reads_conf, times), 1, 100000, "each read (default 100)"},
+    {"background", 0, "N", OPT_INT, offsetof(struct reads_conf, background), 0, 10000,
+     "apps at work in the second part (default 20, 0: no second\npart)"},
+    {"rate", 0, "N", OPT_NUM, offsetof(struct reads_conf, per_minute), 0.1, 6000,
+     "actions a minute of each of them (default 30)"},
+    {"p95", 0, "TIME", OPT_DURATION, offsetof(struct reads_conf, p95_us), 1, 3.6e9,
+     "fails when a read alone is above it at its p95"},
+    {0},
+};
+static const struct reads_conf defaults = {.times = 100, .background = 20, .per_minute = 30};
+
+static void on_interrupt(void *arg)
+{
+    struct command_reads *c = arg;
+    c->stop = true;
+    if (c->background)
+        background_stop(c->background);
+}
+
+/* ---- one row ---- */
+
+/* The first and the last answer are compared: a cache must not be the only one to be right. */
+static MAY_YIELD void compare(struct command_reads *c, const struct read *row, const struct reading *got,
+                              struct read_result *res)
+{
+    char text[200];
+    bool checked;
+    const char *problem = read_compare(&c->stage, row, got, &checked, text, sizeof(text));
+    res->checked = res->checked || checked;
+    if (problem && !res->untrue[0])
+        str_format(res->untrue, sizeof(res->untrue), "%s", problem);
+}
+
+/* No such path: a page instead of a sentence, or no such method. What is not there is no failure. */
+static bool is_absent(const struct reading *got)
+{
+    return (got->status == 404 && !got->reason[0]) || got->status == 405 || got->status == 501;
+}
+
+static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, struct read_result *res, enum part part)
+{
+    struct timing *t = &res->part[part];
+    struct buf path = BUF_INIT(4096);
+    bool there = read_path(&c->stage, row, &path);
+    const char *unfit = read_unfit(&c->stage, row);
+    buf_done(&path);
+    if (!t->took)
+        t->took = hist_new();
+    if (unfit) {
+        str_format(res->untried, sizeof(res->untried), "%s", unfit);
+        return;
+    }
+    if (!there) {
+        str_format(res->untried, sizeof(res->untried), "the server (or DATABASE_URL) tells nothing to ask with");
+        return;
+    }
+    struct arena *mem = arena_new(64 << 10);
+    for (int64_t i = 0; i < c->conf->times && !c->stop; i++) {
+        struct reading got;
+        bool compared = part == ALONE && (i == 0 || i == c->conf->times - 1);
+        bool ok = read_ask(&c->stage, row, compared, mem, &got);
+        if ((c->stop && !ok) || (i == 0 && is_absent(&got))) {
+            if (!c->stop)
+                str_format(res->untried, sizeof(res->untried), "the server has no such call");
+            reading_done(&got);
+            break;
+        }
+        if (ok) {
+            hist_record(t->took, got.us);
+        } else if (t->failed++ == 0) {
+            str_format(t->why, sizeof(t->why), "%d %s", got.status, got.reason);
+        }
+        if (ok && part == ALONE) {
+            res->rows = got.rows;
+            res->asked = true;
+            if (compared)
+                compare(c, row, &got, res);
+        }
+        reading_done(&got);
+        arena_reset(mem);
+    }
+    arena_free(&mem);
+}
+
+/* ---- the result ---- */
+
+/* Left out for a reason, or never come to: the command was interrupted before. */
+static bool untried_row(const struct read_result *res)
+{
+    return res->untried[0] || (!res->asked && !res->part[ALONE].failed);
+}
+
+static const char *truth_word(const struct read_result *res, const struct read *row)
+{
+    if (res->untrue[0])
+        return "WRONG";
+    return res->checked ? "true" : row->truth == TRUTH_NONE ? "-" : "not looked up";
+}
+
+static void print_row(const struct command_reads *c, const struct read *row, const struct read_result *res)
+{
+    static const double pcts[] = {50, 95, 99, 100};
+    struct buf line = BUF_INIT(1024);
+    char cell[32], rows[32] = "-";
+    if (res->asked)
+        str_format(rows, sizeof(rows), "%" PRId64, res->rows);
+    enum err e = buf_appendf(&line, "%-44s %6s", row->what, rows);
+    for (int p = 0; p < PARTS && e == ERR_OK; p++)
+        for (size_t i = 0; i < ARRAY_LEN(pcts) && e == ERR_OK; i++)
+            e = buf_appendf(&line, "%s%8s", i == 0 ? " " : "",
+                            hist_cell(res->part[p].took, pcts[i], US_PER_MS, 1, cell, sizeof(cell)));
+    fprintf(c->ctx->out, "%s  %s\n", buf_cstr(&line), untried_row(res) ? "not tried" : truth_word(res, row));
+    buf_done(&line);
+}
+
+static void print_table(const struct command_reads *c)
+{
+    fprintf(c->ctx->out, "%-44s %6s %8s%8s%8s%8s %8s%8s%8s%8s  answer\n", "read (ms)", "rows", "p50", "p95", "p99",
+            "slowest", "p50", "p95", "p99", "slowest");
+    fprintf(c->ctx->out, "%-44s %6s %32s %32s\n", "", "", "alone ------------------------",
+            "under load -------------------");
+    for (size_t i = 0; i < n_reads; i++)
+        print_row(c, &reads[i], &c->results[i]);
+}
+
+static void write_timing(struct jsonw *w, const char *key, const struct timing *t)
+{
+    static const struct {
+        const char *key;
+        double pct;
+    } columns[] = {{"p50_ms", 50}, {"p95_ms", 95}, {"p99_ms", 99}, {"max_ms", 100}};
+    bool any = t->took && hist_count(t->took) > 0;
+    jsonw_object(w, key);
+    jsonw_i64(w, "ok", any ? (int64_t)hist_count(t->took) : 0);
+    jsonw_i64(w, "failed", (int64_t)t->failed);
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
+        if (any)
+            jsonw_f64(w, columns[i].key, (double)hist_percentile(t->took, columns[i].pct) / 1e3, 3);
+        else
+            jsonw_null(w, columns[i].key);
+    }
+    jsonw_end_object(w);
+}
+
+static void write_rows(const struct command_reads *c)
+{
+    struct buf json = BUF_INIT(4 << 20);
+    struct jsonw w;
+    jsonw_init(&w, &json);
+    jsonw_object(&w, NULL);
+    for (size_t i = 0; i < n_reads; i++) {
+        const struct read_result *res = &c->results[i];
+        jsonw_object(&w, reads[i].key);
+        jsonw_str(&w, "what", reads[i].what);
+        jsonw_i64(&w, "rows", res->rows);
+        jsonw_str(&w, "answer",
+                  untried_row(res) ? "not_tried"
+                  : res->untrue[0] ? "wrong"
+                  : res->checked   ? "true"
+                                   : "not_compared");
+        jsonw_str(&w, "why", res->untried[0] ? res->untried : res->untrue);
+        for (int p = 0; p < PARTS; p++)
+            write_timing(&w, part_keys[p], &res->part[p]);
+        jsonw_end_object(&w);
+    }
+    jsonw_end_object(&w);
+    if (w.err == ERR_OK)
+        result_part(c->ctx->result, "reads", &json);
+    buf_done(&json);
+}
+
+static void judge(const struct command_reads *c)
+{
+    struct check_result *r = result_check(c->ctx->result, "truth");
+    uint64_t checked = 0, untried = 0, slow = 0;
+    char limit[32] = "", slower[80] = "";
+    for (size_t i = 0; i < n_reads; i++) {
+        const struct read *row = &reads[i];
+        const struct read_result *res = &c->results[i];
+        const struct timing *alone = &res->part[ALONE];
+        checked += res->checked;
+        untried += untried_row(res);
+        if (res->untrue[0])
+            result_check_add(r, "%s: %s: %s", row->key, row->what, res->untrue);
+        for (int p = 0; p < PARTS; p++)
+            if (res->part[p].failed)
+                result_check_add(r, "%s: %s: %" PRIu64 " failed: %s", row->key, row->what, res->part[p].failed,
+                                 res->part[p].why);
+        if (c->conf->p95_us && alone->took && hist_percentile(alone->took, 95) > c->conf->p95_us) {
+            slow++;
+            result_check_add(r, "%s: %s: p95 %.1f ms alone, above %s", row->key, row->what,
+                             (double)hist_percentile(alone->took, 95) / 1e3,
+                             str_duration(limit, sizeof(limit), c->conf->p95_us));
+        }
+        for (int p = 0; p < PARTS; p++)
+            r->examined += res->part[p].took ? hist_count(res->part[p].took) + res->part[p].failed : 0;
+    }
+    if (c->conf->p95_us)
+        str_format(slower, sizeof(slower), ", %" PRIu64 " slower than %s at the p95", slow,
+                   str_duration(limit, sizeof(limit), c->conf->p95_us));
+    str_format(r->summary, sizeof(r->summary),
+               "%zu reads, %" PRIu64 " compared with the database%s%s, %" PRIu64 " not tried, %" PRIu64 " wrong%s",
+               n_reads, checked, c->stage.pg ? "" : ": ", c->stage.pg ? "" : err_message(&c->stage.pg_why), untried,
+               r->wrong - slow, slower);
+}
+
+/* ---- the course ---- */
+
+static MAY_YIELD void run_part(struct command_reads *c, enum part part)
+{
+    if (!c->ctx->common->quiet)
+        fprintf(c->ctx->out, "reading: %zu reads, %" PRId64 " times each, %s\n", n_reads, c->conf->times,
+                part == ALONE ? "alone" : "beside apps at work");
+    for (size_t i = 0; i < n_reads && !c->stop; i++)
+        run_row(c, &reads[i], &c->results[i], part);
+}
+
+static MAY_YIELD enum err carry_out(struct command_reads *c, struct errinfo *ei)
+{
+    const struct background_conf conf = {(unsigned)c->conf->background, OPEN_FOLDERS, c->conf->per_minute};
+    enum err e = reads_stage_build(&c->stage, ei);
+    if (e != ERR_OK)
+        return e;
+    run_part(c, ALONE);
+    if (c->conf->background == 0 || c->stop)
+        return ERR_OK;
+    e = background_start(&c->background, c->ctx, &conf, ei);
+    if (e == ERR_OK)
+        run_part(c, LOADED);
+    background_end(&c->background);
+    return e;
+}
+
+static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+{
+    struct command_reads *c = mem_zalloc(sizeof(*c));
+    struct stats *s = &ctx->result->stats;
+    char left[300];
+    *c = (struct command_reads){.conf = arg, .ctx = ctx, .results = mem_zalloc(n_reads * sizeof(*c->results))};
+    c->stage = (struct reads_stage){.ctx = ctx, .stop = &c->stop};
+    ctx->on_interrupt_arg = c;
+    ctx->on_interrupt = on_interrupt;
+    enum err e = carry_out(c, ei);
+    reads_stage_clear(&c->stage, left, sizeof(left));
+    if (left[0])
+        fprintf(ctx->out, "not removed: %s\n", left);
+    if (e == ERR_OK) {
+        print_table(c);
+        write_rows(c);
+        judge(c);
+    }
+    s->requests += c->stage.requests;
+    s->by_cause[CAUSE_ACTION] += c->stage.requests;
+    s->waited_us += c->stage.waited_us;
+    ctx->on_interrupt = NULL;
+    reads_stage_free(&c->stage);
+    for (size_t i = 0; i < n_reads; i++)
+        for (int p = 0; p < PARTS; p++)
+            hist_free(&c->results[i].part[p].took);
+    mem_free(c->results);
+    mem_free(c);
+    return e;
+}
+
+static void sample(struct result *r)
+{
+    struct cmd_ctx ctx = {.result = r};
+    struct command_reads c = {.ctx = &ctx, .results = mem_zalloc(n_reads * sizeof(*c.results))};
+    write_rows(&c);
+    mem_free(c.results);
+}
+
+const struct command cmd_reads = {
+    .name = "reads",
+    .summary = "time every kind of read, alone and under load, and check the answers",
+    .usage = "sim reads [options]",
+    .examples = "sim reads\n"
+                "sim reads --times 30 --background 0 --p95 50ms\n"
+                "sim reads --background 50 --json reads.json\n"
+                "sim reads --fail-on 'list_hot.p95<20ms' --fail-on 'search_many.load.p95<200ms'",
+    .opts = opts,
+    .conf_size = sizeof(struct reads_conf),
+    .defaults = &defaults,
+    .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .run = run_main,
+    .sample = sample,
+};

@@ -1,0 +1,178 @@
+#include "sim/run/inject.h"
+#include "base/mem.h"
+#include "base/opt.h"
+#include "sim/large/bigfiles.h"
+#include "sim/large/bulk.h"
+#include "sim/run/storm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MIB            1048576.0
+#define COUNT_MOST     5000
+#define SIZE_MOST_MIB  1048576.0
+#define STAND_STILL_US (300 * US_PER_S) /* big transfers wait for each other */
+#define BULK_STEP_US   (600 * US_PER_S)
+
+/* ---- what was asked for ---- */
+
+static enum err malformed(const char *text, struct errinfo *ei)
+{
+    struct buf shown = BUF_INIT(512);
+    if (str_escape(&shown, sv_of(text), 60) != ERR_OK)
+        buf_reset(&shown);
+    err_set(ei, ERR_USAGE, "--bigfiles takes COUNTxMIB@SECOND, such as 10x300@60, not \"%s\"", buf_cstr(&shown));
+    buf_done(&shown);
+    return ERR_USAGE;
+}
+
+static enum err parse_bigfiles(struct inject *in, const char *text, struct errinfo *ei)
+{
+    struct sv rest = sv_of(text), count, size;
+    char at[40];
+    int64_t n;
+    double mib;
+    if (!sv_split(&rest, 'x', &count) || !sv_split(&rest, '@', &size) || !rest.n || rest.n >= sizeof(at))
+        return malformed(text, ei);
+    memcpy(at, rest.p, rest.n);
+    at[rest.n] = '\0';
+    if (!sv_to_i64(count, &n) || n < 1 || n > COUNT_MOST || !sv_to_f64(size, &mib) || mib < 0 || mib > SIZE_MOST_MIB ||
+        opt_parse_duration(at, &in->bigfiles.at_us) != ERR_OK)
+        return malformed(text, ei);
+    in->count = (unsigned)n;
+    in->bytes = (uint64_t)(mib * MIB);
+    return ERR_OK;
+}
+
+static enum err within_window(const struct inject *in, const struct injection *i, const char *name, struct errinfo *ei)
+{
+    char at[32], end[32];
+    if (i->at_us < in->w->conf.window_us)
+        return ERR_OK;
+    return err_set(ei, ERR_USAGE, "--%s at %s: the run ends after %s", name, str_duration(at, sizeof(at), i->at_us),
+                   str_duration(end, sizeof(end), in->w->conf.window_us));
+}
+
+/* ---- doing it ---- */
+
+static void ended(struct inject *in)
+{
+    in->running--;
+    done_set(&in->w->wake);
+    worker_lane_ended(in->w);
+}
+
+/* What could not even begin is a failure of its operation. */
+static void not_begun(struct inject *in, enum drive_op op, const struct errinfo *ei)
+{
+    struct api_result r = {.outcome = worker_draining(in->w) ? OUT_UNFINISHED : OUT_CLIENT};
+    snprintf(r.reason, sizeof(r.reason), "%s", err_message(ei));
+    meter_record(&in->w->meter, op, &r, (struct mono){0});
+}
+
+static void bigfiles_lane(void *arg)
+{
+    struct inject *in = arg;
+    struct errinfo ei;
+    const struct bigfiles_conf conf = {.count = in->count,
+                                       .bytes = in->bytes,
+                                       .timeout_us = STAND_STILL_US,
+                                       .upload = OP_BIG_UPLOAD,
+                                       .download = OP_BIG_DOWNLOAD,
+                                       .out = in->out};
+    if (bigfiles_run(in->w, in->watch, &conf, &ei) != ERR_OK)
+        not_begun(in, OP_BIG_UPLOAD, &ei);
+    ended(in);
+}
+
+static void bulk_lane(void *arg)
+{
+    struct inject *in = arg;
+    struct errinfo ei;
+    const struct bulk_conf conf = {.timeout_us = BULK_STEP_US,
+                                   .copy = OP_BULK_COPY,
+                                   .trash = OP_BULK_TRASH,
+                                   .purge = OP_BULK_PURGE,
+                                   .out = in->out};
+    if (bulk_run(in->w, &conf, &ei) != ERR_OK)
+        not_begun(in, OP_BULK_COPY, &ei);
+    ended(in);
+}
+
+static void start(struct inject *in, void (*lane)(void *arg))
+{
+    if (worker_draining(in->w))
+        return;
+    in->running++;
+    worker_lane(in->w, lane, in);
+}
+
+static void on_bigfiles(struct timer *t)
+{
+    start(container_of(t, struct injection, timer)->owner, bigfiles_lane);
+}
+
+static void on_bulk(struct timer *t)
+{
+    start(container_of(t, struct injection, timer)->owner, bulk_lane);
+}
+
+static void on_storm(struct timer *t)
+{
+    struct inject *in = container_of(t, struct injection, timer)->owner;
+    if (!worker_draining(in->w))
+        storm_begin(in->w, in->out);
+}
+
+/* ---- life ---- */
+
+enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, int64_t bulk_us, int64_t storm_us,
+                     struct errinfo *ei)
+{
+    *in = (struct inject){.w = w,
+                          .bigfiles = {.owner = in, .timer.fn = on_bigfiles, .at_us = -1},
+                          .bulk = {.owner = in, .timer.fn = on_bulk, .at_us = bulk_us},
+                          .storm = {.owner = in, .timer.fn = on_storm, .at_us = storm_us},
+                          .out = w->ctx->common->quiet ? NULL : w->ctx->out};
+    enum err e = bigfiles ? parse_bigfiles(in, bigfiles, ei) : ERR_OK;
+    if (e == ERR_OK)
+        e = within_window(in, &in->bigfiles, "bigfiles", ei);
+    if (e == ERR_OK)
+        e = within_window(in, &in->bulk, "bulk", ei);
+    if (e == ERR_OK)
+        e = within_window(in, &in->storm, "reconnect-storm", ei);
+    return e;
+}
+
+void inject_begin(struct inject *in)
+{
+    struct injection *const all[] = {&in->bigfiles, &in->bulk, &in->storm};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i]->at_us >= 0)
+            loop_timer_set(in->w->loop, &all[i]->timer, mono_add(in->w->window, all[i]->at_us));
+}
+
+void inject_stop(struct inject *in)
+{
+    loop_timer_stop(&in->bigfiles.timer);
+    loop_timer_stop(&in->bulk.timer);
+    loop_timer_stop(&in->storm.timer);
+}
+
+char *inject_text(const struct inject *in, char *dst, size_t n)
+{
+    char size[32], at[32];
+    struct buf b = BUF_INIT(n);
+    enum err e = ERR_OK;
+    if (in->bigfiles.at_us >= 0)
+        e = buf_appendf(&b, "%s of %s at %s", COUNTED(in->count, "big file"), str_bytes(size, sizeof(size), in->bytes),
+                        str_duration(at, sizeof(at), in->bigfiles.at_us));
+    if (in->bulk.at_us >= 0 && e == ERR_OK)
+        e = buf_appendf(&b, "%sa bulk copy at %s", b.len ? ", " : "", str_duration(at, sizeof(at), in->bulk.at_us));
+    if (in->storm.at_us >= 0 && e == ERR_OK)
+        e = buf_appendf(&b, "%sall event streams broken at %s", b.len ? ", " : "",
+                        str_duration(at, sizeof(at), in->storm.at_us));
+    str_format(dst, n, "%s", buf_cstr(&b));
+    buf_done(&b);
+    return dst;
+}

@@ -1,0 +1,221 @@
+#include "sim/run/report.h"
+#include "base/mem.h"
+#include "sim/app/stream.h"
+#include "sim/run/timeline.h"
+#include "sim/watch/watch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LAG_LIMIT_US (50 * US_PER_MS)
+#define CPU_LIMIT    0.9
+#define IDLE_LEAST   0.05
+
+/* Resident bytes of this process, 0 when they cannot be read. */
+static int64_t resident_bytes(void)
+{
+    long long size = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f)
+        return 0;
+    int n = fscanf(f, "%lld %lld", &size, &resident);
+    fclose(f);
+    return n == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* All processors' ticks since boot: user nice system idle iowait irq softirq steal. */
+void report_machine_ticks(uint64_t *busy, uint64_t *total)
+{
+    unsigned long long t[8] = {0};
+    FILE *f = fopen("/proc/stat", "re");
+    *busy = *total = 0;
+    if (!f)
+        return;
+    if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
+               &t[7]) == 8) {
+        for (int i = 0; i < 8; i++)
+            *total += t[i];
+        *busy = *total - t[3] - t[4];
+    }
+    fclose(f);
+}
+
+void report_init(struct report *p, struct worker *w, FILE *out, bool color)
+{
+    *p = (struct report){.w = w, .out = out, .color = color, .lag = hist_new(), .lag_p99_us = -1, .machine_idle = -1};
+}
+
+void report_done(struct report *p)
+{
+    hist_free(&p->lag);
+}
+
+void report_floor(struct report *p)
+{
+    p->rss_floor = p->rss_peak = resident_bytes();
+}
+
+void report_begin(struct report *p)
+{
+    p->interval_from = mono_now();
+    p->cpu_us = clock_process_cpu_us();
+    report_machine_ticks(&p->cpu_busy, &p->cpu_total);
+    hist_reset(loop_lag(p->w->loop));
+}
+
+static uint64_t actions_ended(const struct tally *t)
+{
+    return t->done + t->conflicts + t->failed + t->outage + t->empty + t->unfinished;
+}
+
+/* How this process and the machine fared in the interval. */
+static void sample(struct report *p, int64_t interval_us)
+{
+    struct hist *lag = loop_lag(p->w->loop);
+    uint64_t busy, total;
+    int64_t cpu = clock_process_cpu_us(), rss = resident_bytes();
+    p->cpu_share = interval_us > 0 ? (double)(cpu - p->cpu_us) / (double)interval_us : 0;
+    p->cpu_us = cpu;
+    report_machine_ticks(&busy, &total);
+    p->machine_idle = total > p->cpu_total ? 1 - (double)(busy - p->cpu_busy) / (double)(total - p->cpu_total) : -1;
+    p->cpu_busy = busy;
+    p->cpu_total = total;
+    p->lag_p99_us = hist_percentile(lag, 99);
+    hist_merge(p->lag, lag);
+    hist_reset(lag);
+    if (rss > p->rss_peak)
+        p->rss_peak = rss;
+}
+
+bool report_limited(double cpu_share, int64_t lag_p99_us, char *why, size_t n)
+{
+    bool limited = cpu_share > CPU_LIMIT || lag_p99_us > LAG_LIMIT_US;
+    str_format(why, n, limited ? "loop lag p99 %.1f ms at %.0f %% of a processor" : "", (double)lag_p99_us / 1e3,
+               cpu_share * 100);
+    return limited;
+}
+
+static bool limited(const struct report *p)
+{
+    char why[120];
+    return report_limited(p->cpu_share, p->lag_p99_us, why, sizeof(why));
+}
+
+/* Late because others on this machine took the processors. */
+static bool crowded(const struct report *p)
+{
+    return p->cpu_share <= CPU_LIMIT && p->machine_idle >= 0 && p->machine_idle < IDLE_LEAST;
+}
+
+static void judge_generator(struct report *p)
+{
+    char why[72];
+    if (!report_limited(p->cpu_share, p->lag_p99_us, why, sizeof(why)))
+        return;
+    p->limited_intervals++;
+    if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
+        return;
+    p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
+    snprintf(p->limited_why, sizeof(p->limited_why), "%s%s",
+             crowded(p) ? "no processor time was left on this machine, " : "", why);
+}
+
+static void print_head(struct report *p, const char *head, int64_t interval_us)
+{
+    const struct meter *m = &p->w->meter;
+    char now[40];
+    double seconds = (double)interval_us / 1e6;
+    uint64_t actions = actions_ended(&m->actions) - p->actions_before;
+    wall_format_seconds(now, sizeof(now), wall_now());
+    fprintf(p->out, "\n%s  %s\n", now, head);
+    char line[160];
+    str_format(line, sizeof(line), "interval %.1f s: %s (%.1f/s), %s, streams up %" PRIu64 " of %u", seconds,
+               COUNTED(m->interval.requests, "request"), seconds > 0 ? (double)m->interval.requests / seconds : 0.0,
+               COUNTED(actions, "action"), m->streams_up, p->w->n_apps);
+    fprintf(p->out, "%s\n", line);
+}
+
+static void print_generator(struct report *p)
+{
+    char line[160], lag[32] = "-", idle[32] = "";
+    if (p->lag_p99_us >= 0)
+        str_format(lag, sizeof(lag), "%.1f ms", (double)p->lag_p99_us / 1e3);
+    if (p->machine_idle >= 0)
+        str_format(idle, sizeof(idle), ", machine %.0f %% idle", p->machine_idle * 100);
+    str_format(line, sizeof(line), "generator: CPU %.0f %%, loop lag p99 %s%s", p->cpu_share * 100, lag, idle);
+    fprintf(p->out, "%s\n", line);
+    if (limited(p))
+        fprintf(p->out, "warning: %s: this interval's figures are not the server's alone\n",
+                crowded(p) ? "no processor time is left on this machine" : "the generator is the limit");
+}
+
+/* The server's machine and services in this interval. */
+static void print_server(struct report *p)
+{
+    struct watch_values v;
+    char line[800];
+    if (!p->w->watch)
+        return;
+    watch_lap(p->w->watch, &v);
+    if (watch_line(&v, "\n        ", line, sizeof(line))[0])
+        fprintf(p->out, "server: %s\n", line);
+    if (watch_problem(p->w->watch)[0])
+        fprintf(p->out, "warning: the server is no longer watched: %s\n", watch_problem(p->w->watch));
+}
+
+/* Open streams on which not even the first frame came: something on the way holds them back, and their apps hear
+ * nothing (shared case E09). */
+static void print_deaf_streams(struct report *p)
+{
+    const struct worker *w = p->w;
+    struct mono now = mono_now();
+    unsigned deaf = 0;
+    for (uint32_t i = 0; i < w->n_apps; i++)
+        deaf += stream_is_silent(&w->apps[i], now);
+    if (deaf)
+        fprintf(p->out, "warning: %s open, but nothing has come on them yet\n", COUNTED(deaf, "event stream"));
+}
+
+void report_interval(struct report *p, const char *head)
+{
+    struct meter *m = &p->w->meter;
+    struct mono now = mono_now();
+    int64_t us = mono_diff(now, p->interval_from);
+    sample(p, us);
+    judge_generator(p);
+    if (p->out) {
+        print_head(p, head, us);
+        print_generator(p);
+        print_server(p);
+        if (m->waiting)
+            fprintf(p->out, "%" PRIu64 " apps are waiting for a budget (429)\n", m->waiting);
+        print_deaf_streams(p);
+        timeline_tell(&p->w->meter, p->out);
+        stats_print_table(&m->interval, p->out, p->color);
+        fflush(p->out);
+    }
+    p->actions_before = actions_ended(&m->actions);
+    p->interval_from = now;
+    meter_next_interval(m);
+    report_result(p);
+}
+
+void report_result(struct report *p)
+{
+    struct worker *w = p->w;
+    struct result *r = w->ctx->result;
+    r->apps = (struct app_summary){.known = true,
+                                   .planned = w->conf.apps,
+                                   .streams_up = w->meter.streams_up,
+                                   .streams_peak = w->meter.streams_peak,
+                                   .rss_bytes_per_app = (p->rss_peak - p->rss_floor) / w->conf.apps};
+    r->generator = (struct generator_summary){.known = true,
+                                              .cpu_us = clock_process_cpu_us(),
+                                              .lag_p99_us = hist_percentile(p->lag, 99),
+                                              .limited = p->limited_intervals > 0};
+    snprintf(r->generator.why, sizeof(r->generator.why), "%s", p->limited_why);
+    worker_fallbacks(w, r->note, sizeof(r->note));
+    r->caps = w->caps;
+}

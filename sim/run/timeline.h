@@ -1,0 +1,15 @@
+#ifndef SIM_RUN_TIMELINE_H
+#define SIM_RUN_TIMELINE_H
+/* The outages of a run on its time axis, those that were ordered and those that were seen: while it runs, in its
+ * summary, in its JSON. Layer 3. */
+#include "sim/app/meter.h"
+
+/* Outages not told yet, and those that last each time. */
+void timeline_tell(struct meter *m, FILE *out);
+/* All of them, by their beginning, in seconds from zero on; nothing when there was none. */
+void timeline_print(struct meter *m, struct mono zero, FILE *out);
+/* The same as a JSON array: {"at_seconds", "seconds", "from", "what", "ordered", "failures"}. */
+void timeline_json(struct meter *m, struct mono zero, struct buf *out);
+/* Time in which at least one outage was seen. */
+int64_t timeline_outage_us(struct meter *m);
+#endif

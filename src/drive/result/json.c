@@ -1,0 +1,220 @@
+/* A result as JSON: the keys are those of design.md, "Figures people read". */
+#include "base/mem.h"
+#include "drive/api_types.h"
+#include "drive/result/impl.h"
+#include "drive/threshold.h"
+#include <string.h>
+
+static void write_events(const struct event_summary *e, struct jsonw *w)
+{
+    if (!e->known)
+        return;
+    jsonw_object(w, "events");
+    jsonw_i64(w, "expected", (int64_t)e->expected);
+    jsonw_i64(w, "seen", (int64_t)e->seen);
+    jsonw_i64(w, "lost", (int64_t)e->lost);
+    jsonw_i64(w, "duplicate", (int64_t)e->duplicate);
+    jsonw_i64(w, "out_of_order", (int64_t)e->out_of_order);
+    jsonw_i64(w, "late", (int64_t)e->late);
+    jsonw_i64(w, "covered_by_resync", (int64_t)e->resynced);
+    jsonw_end_object(w);
+}
+
+static void write_tree(const struct tree_summary *t, struct jsonw *w)
+{
+    if (!t->known)
+        return;
+    jsonw_object(w, "tree");
+    jsonw_i64(w, "folders", (int64_t)t->folders);
+    jsonw_i64(w, "files", (int64_t)t->files);
+    jsonw_i64(w, "depth", (int64_t)t->depth);
+    jsonw_i64(w, "hot_folders", (int64_t)t->hot_folders);
+    jsonw_i64(w, "hot_files", (int64_t)t->hot_files);
+    jsonw_i64(w, "bytes", (int64_t)t->bytes);
+    jsonw_str(w, "manifest_sha256", t->manifest_sha256[0] ? t->manifest_sha256 : NULL);
+    jsonw_end_object(w);
+}
+
+static void write_apps(const struct app_summary *a, struct jsonw *w)
+{
+    if (!a->known)
+        return;
+    jsonw_object(w, "apps");
+    jsonw_i64(w, "planned", (int64_t)a->planned);
+    jsonw_i64(w, "streams_up", (int64_t)a->streams_up);
+    jsonw_i64(w, "streams_peak", (int64_t)a->streams_peak);
+    jsonw_i64(w, "rss_bytes_per_app", a->rss_bytes_per_app);
+    jsonw_end_object(w);
+}
+
+static void write_generator(const struct generator_summary *g, struct jsonw *w)
+{
+    if (!g->known)
+        return;
+    jsonw_object(w, "generator");
+    jsonw_f64(w, "cpu_seconds", (double)g->cpu_us / 1e6, 3);
+    if (g->lag_p99_us < 0)
+        jsonw_null(w, "lag_p99_ms");
+    else
+        jsonw_f64(w, "lag_p99_ms", (double)g->lag_p99_us / 1e3, 3);
+    if (g->peak_rss_bytes > 0)
+        jsonw_i64(w, "peak_rss_bytes", g->peak_rss_bytes);
+    else
+        jsonw_null(w, "peak_rss_bytes");
+    jsonw_bool(w, "limited", g->limited);
+    if (g->why[0])
+        jsonw_str(w, "why", g->why);
+    jsonw_end_object(w);
+}
+
+static const char *const check_words[] = {
+    [CHECK_OK] = "ok", [CHECK_VIOLATED] = "violated", [CHECK_NOT_RUN] = "not_run"};
+
+static void write_checks(const struct result *r, struct jsonw *w)
+{
+    jsonw_array(w, "checks");
+    for (size_t i = 0; i < r->n_checks; i++) {
+        const struct check_result *c = &r->checks[i];
+        jsonw_object(w, NULL);
+        jsonw_str(w, "name", c->name);
+        jsonw_str(w, "status", check_words[c->status]);
+        jsonw_i64(w, "examined", (int64_t)c->examined);
+        jsonw_i64(w, "wrong", (int64_t)c->wrong);
+        if (c->summary[0])
+            jsonw_str(w, "summary", c->summary);
+        if (c->n_note > 0) {
+            jsonw_array(w, "notes");
+            for (size_t k = 0; k < c->n_note; k++)
+                jsonw_str(w, NULL, c->note[k]);
+            jsonw_end_array(w);
+        }
+        jsonw_array(w, "detail");
+        for (size_t k = 0; k < c->n_detail; k++)
+            jsonw_str(w, NULL, c->detail[k]);
+        jsonw_end_array(w);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+static void write_thresholds(const struct result *r, struct jsonw *w)
+{
+    jsonw_array(w, "thresholds");
+    for (size_t i = 0; i < r->n_thresholds; i++) {
+        const struct threshold *t = &r->thresholds[i];
+        jsonw_object(w, NULL);
+        jsonw_str(w, "expression", t->text);
+        jsonw_bool(w, "met", t->state == THRESHOLD_MET);
+        if (t->state == THRESHOLD_NO_SAMPLES)
+            jsonw_null(w, "value");
+        else
+            jsonw_f64(w, "value", t->found, 3);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
+/* In two lists, by name. */
+static void write_capabilities(const struct result *r, struct jsonw *w)
+{
+    if (!r->caps_known)
+        return;
+    jsonw_object(w, "capabilities");
+    for (int has = 1; has >= 0; has--) {
+        jsonw_array(w, has ? "has" : "lacks");
+        for (unsigned cap = 1; cap < API_CAP_ALL; cap <<= 1)
+            if (!!(r->caps & cap) == has)
+                jsonw_str(w, NULL, api_cap_text((enum api_cap)cap));
+        jsonw_end_array(w);
+    }
+    jsonw_end_object(w);
+}
+
+static bool same_section(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The figures of one section, whatever the order of their coming. */
+static void write_section_figures(const struct result *r, const char *section, struct jsonw *w)
+{
+    for (size_t i = 0; i < r->n_figures; i++)
+        if (same_section(r->figures[i].section, section))
+            jsonw_f64(w, r->figures[i].key, r->figures[i].value, r->figures[i].decimals);
+}
+
+static bool section_seen(const struct result *r, size_t before, const char *section)
+{
+    for (size_t i = 0; i < before; i++)
+        if (same_section(r->figures[i].section, section))
+            return true;
+    return false;
+}
+
+static void write_server(const struct result *r, struct jsonw *w)
+{
+    if (r->server_peak_rss < 0 && !section_seen(r, r->n_figures, "server"))
+        return;
+    jsonw_object(w, "server");
+    if (r->server_peak_rss < 0)
+        jsonw_null(w, "peak_rss_bytes");
+    else
+        jsonw_i64(w, "peak_rss_bytes", r->server_peak_rss);
+    write_section_figures(r, "server", w);
+    jsonw_end_object(w);
+}
+
+static void write_figures(const struct result *r, struct jsonw *w)
+{
+    write_section_figures(r, NULL, w);
+    for (size_t i = 0; i < r->n_figures; i++) {
+        const char *section = r->figures[i].section;
+        if (!section || strcmp(section, "server") == 0 || section_seen(r, i, section))
+            continue;
+        jsonw_object(w, section);
+        write_section_figures(r, section, w);
+        jsonw_end_object(w);
+    }
+}
+
+static void write_error(const struct result *r, struct jsonw *w)
+{
+    if (!r->err)
+        return;
+    jsonw_object(w, "error");
+    jsonw_str(w, "code", err_symbol(r->err));
+    jsonw_str(w, "message", r->why.code == r->err && r->why.msg[0] ? r->why.msg : err_text(r->err));
+    jsonw_end_object(w);
+}
+
+enum err result_render_json(const struct result *r, int exit_status, struct buf *out)
+{
+    struct jsonw w;
+
+    jsonw_init(&w, out);
+    jsonw_object(&w, NULL);
+    jsonw_str(&w, "command", r->command);
+    jsonw_i64(&w, "exit", exit_status);
+    write_error(r, &w);
+    jsonw_bool(&w, "interrupted", r->interrupted);
+    jsonw_f64(&w, "seconds", (double)r->seconds_us / 1e6, 3);
+    jsonw_i64(&w, "seed", r->seed);
+    if (r->run_dir[0])
+        jsonw_str(&w, "run_dir", r->run_dir);
+    if (r->note[0])
+        jsonw_str(&w, "note", r->note);
+    write_capabilities(r, &w);
+    stats_write_json(&r->stats, &w);
+    write_apps(&r->apps, &w);
+    write_generator(&r->generator, &w);
+    write_tree(&r->tree, &w);
+    write_events(&r->events, &w);
+    write_server(r, &w);
+    write_figures(r, &w);
+    for (size_t i = 0; i < r->n_parts; i++)
+        jsonw_raw(&w, r->parts[i].key, sv_of(r->parts[i].json));
+    write_checks(r, &w);
+    write_thresholds(r, &w);
+    jsonw_end_object(&w);
+    return w.err ? w.err : buf_append_char(out, '\n');
+}

@@ -1,0 +1,217 @@
+#include "base/mem.h"
+#include "drive/result/impl.h"
+#include "drive/threshold.h"
+#include <stdio.h>
+#include <string.h>
+
+#define JSON_MAX     (64u << 20)
+#define DETAILS_KEPT 50
+
+void result_init(struct result *r, const char *command)
+{
+    *r = (struct result){.command = command, .server_peak_rss = -1, .generator = {.lag_p99_us = -1}};
+    stats_init(&r->stats);
+}
+
+void result_done(struct result *r)
+{
+    stats_done(&r->stats);
+    for (size_t i = 0; i < r->n_checks; i++) {
+        for (size_t k = 0; k < r->checks[i].n_detail; k++)
+            mem_free(r->checks[i].detail[k]);
+        mem_free(r->checks[i].detail);
+        for (size_t k = 0; k < r->checks[i].n_note; k++)
+            mem_free(r->checks[i].note[k]);
+        mem_free(r->checks[i].note);
+    }
+    for (size_t i = 0; i < r->n_thresholds; i++)
+        mem_free(r->thresholds[i].text);
+    for (size_t i = 0; i < r->n_parts; i++)
+        mem_free(r->parts[i].json);
+    MEM_FREE(r->parts);
+    MEM_FREE(r->checks);
+    MEM_FREE(r->thresholds);
+    MEM_FREE(r->figures);
+    r->n_checks = r->n_thresholds = r->n_figures = r->n_parts = 0;
+}
+
+void result_figure(struct result *r, const char *section, const char *key, double value, int decimals)
+{
+    r->figures = mem_realloc_array(r->figures, r->n_figures + 1, sizeof *r->figures);
+    r->figures[r->n_figures++] = (struct result_figure){section, key, value, decimals};
+}
+
+void result_part(struct result *r, const char *key, struct buf *json)
+{
+    r->parts = mem_realloc_array(r->parts, r->n_parts + 1, sizeof *r->parts);
+    r->parts[r->n_parts++] = (struct result_part){key, buf_take(json, NULL)};
+}
+
+struct check_result *result_check(struct result *r, const char *name)
+{
+    r->checks = mem_realloc_array(r->checks, r->n_checks + 1, sizeof *r->checks);
+    r->checks[r->n_checks] = (struct check_result){.name = name, .status = CHECK_OK};
+    return &r->checks[r->n_checks++];
+}
+
+void result_check_detail(struct check_result *c, const char *fmt, va_list ap)
+{
+    struct buf shown = BUF_INIT(4096);
+    char text[600];
+
+    c->status = CHECK_VIOLATED;
+    c->wrong++;
+    if (c->n_detail == DETAILS_KEPT)
+        return;
+    vsnprintf(text, sizeof text, fmt, ap);
+    if (str_escape(&shown, sv_of(text), 500))
+        buf_reset(&shown);
+    c->detail = mem_realloc_array(c->detail, c->n_detail + 1, sizeof *c->detail);
+    c->detail[c->n_detail++] = mem_strdup(buf_cstr(&shown));
+    buf_done(&shown);
+}
+
+void result_check_add(struct check_result *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    result_check_detail(c, fmt, ap);
+    va_end(ap);
+}
+
+void result_check_note(struct check_result *c, const char *fmt, ...)
+{
+    char text[300];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    c->note = mem_realloc_array(c->note, c->n_note + 1, sizeof *c->note);
+    c->note[c->n_note++] = mem_strdup(text);
+}
+
+static bool speaks_of_failures(const struct result *r)
+{
+    for (size_t i = 0; i < r->n_thresholds; i++)
+        if (r->thresholds[i].about_failures)
+            return true;
+    return false;
+}
+
+struct result_verdict result_verdict(const struct result *r)
+{
+    struct result_verdict v = {0};
+
+    if (r->failures_matter && !speaks_of_failures(r))
+        v.failed = stats_failed_all(&r->stats);
+    for (size_t i = 0; i < r->n_checks; i++)
+        v.violated += r->checks[i].status == CHECK_VIOLATED;
+    for (size_t i = 0; i < r->n_thresholds; i++)
+        v.missed += r->thresholds[i].state != THRESHOLD_MET;
+    return v;
+}
+
+int result_exit_status(const struct result *r)
+{
+    struct result_verdict v = result_verdict(r);
+
+    if (r->reader_gone)
+        return RESULT_READER_GONE;
+    if (r->interrupted)
+        return err_exit_status(ERR_INTERRUPTED);
+    if (r->err)
+        return err_exit_status(r->err);
+    return v.failed || v.violated || v.missed ? err_exit_status(ERR_CHECK) : 0;
+}
+
+enum err result_json(const struct result *r, struct buf *out)
+{
+    return result_render_json(r, result_exit_status(r), out);
+}
+
+enum err result_csv(const struct result *r, struct buf *out)
+{
+    return stats_write_csv(&r->stats, out);
+}
+
+static enum err parse_own_json(const struct result *r, struct json **out, struct errinfo *ei)
+{
+    struct buf text = BUF_INIT(JSON_MAX);
+    enum err err = result_render_json(r, 0, &text);
+
+    if (err)
+        err_set(ei, err, "the result does not fit %u bytes", JSON_MAX);
+    else
+        err = json_parse(text.data, text.len, out, ei);
+    buf_done(&text);
+    return err;
+}
+
+/* A result in which everything is present: what can be named in a threshold is read off it. name: of a check. */
+static enum err make_sample(const struct result *of, const char *check_name, struct json **out, struct errinfo *ei)
+{
+    struct result r;
+    struct api_result one = {.outcome = OUT_OK};
+    struct check_result check = {.name = check_name};
+
+    result_init(&r, "sample");
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        stats_record(&r.stats, (enum drive_op)i, &one, (struct mono){0});
+    r.tree.known = r.apps.known = r.generator.known = r.events.known = true;
+    r.server_peak_rss = 0;
+    if (of->sample)
+        of->sample(&r);
+    r.checks = &check;
+    r.n_checks = 1;
+    enum err err = parse_own_json(&r, out, ei);
+    r.checks = NULL;
+    r.n_checks = 0;
+    result_done(&r);
+    return err;
+}
+
+/* "checks.storage.wrong<1" speaks of the check "storage". */
+static void check_named(const char *expr, char *name, size_t n)
+{
+    static const char prefix[] = "checks.";
+    size_t skip = sizeof prefix - 1, len;
+
+    expr += strspn(expr, " ");
+    name[0] = '\0';
+    if (strncmp(expr, prefix, skip) != 0)
+        return;
+    len = strcspn(expr + skip, ".<>=! ");
+    if (len < n)
+        snprintf(name, n, "%.*s", (int)len, expr + skip);
+}
+
+enum err result_threshold(struct result *r, const char *expr, struct errinfo *ei)
+{
+    struct json *sample = NULL;
+    struct threshold t;
+    char check[64];
+
+    check_named(expr, check, sizeof check);
+    enum err err = make_sample(r, check, &sample, ei);
+    if (!err)
+        err = threshold_parse(&t, expr, sample, ei);
+    json_free(&sample);
+    if (err)
+        return err;
+    r->thresholds = mem_realloc_array(r->thresholds, r->n_thresholds + 1, sizeof *r->thresholds);
+    r->thresholds[r->n_thresholds++] = t;
+    return ERR_OK;
+}
+
+void result_judge(struct result *r)
+{
+    struct json *doc = NULL;
+
+    if (!r->n_thresholds || parse_own_json(r, &doc, NULL))
+        return; /* unjudged thresholds stand as "no samples", that is missed */
+    for (size_t i = 0; i < r->n_thresholds; i++)
+        threshold_judge(&r->thresholds[i], doc);
+    json_free(&doc);
+}

@@ -1,0 +1,129 @@
+/* Ports on loopback. A stack keeps its ports while a part of it is down, so being free is not enough: each stack claims
+ * its ports by a file of that number that names its folder, in a folder of this user's. A claim whose stack is gone
+ * counts for nothing. */
+#include "drive/stack/impl.h"
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PORT_TRIES 200
+
+static struct sockaddr_in loopback(int port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+bool stack_port_free(int port)
+{
+    struct sockaddr_in a = loopback(port);
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool ok = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+              bind(fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 1) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* ---- claims ---- */
+
+/* Never TMPDIR: it differs from shell to shell, and the machine's ports are the same for all of them. */
+static const char *claims_folder(struct arena *mem)
+{
+    return arena_printf(mem, "/tmp/drivesim-ports-%u", (unsigned)geteuid());
+}
+
+static const char *claim_path(struct arena *mem, int port)
+{
+    return arena_printf(mem, "%s/%d", claims_folder(mem), port);
+}
+
+/* Whose it is: the folder of a stack that still exists. */
+static bool claim_holder(struct arena *mem, const char *path, const char **home)
+{
+    char text[4096];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    *home = arena_strdup(mem, text);
+    return access(arena_printf(mem, "%s/stack.json", text), F_OK) == 0;
+}
+
+/* The claim of s as a file, to be linked to its number: so nobody ever reads half of one. NULL: cannot be written. */
+static const char *claim_written(const struct stack *s, struct arena *mem)
+{
+    char *path = arena_printf(mem, "%s/claim-XXXXXX", claims_folder(mem));
+    int fd = mkostemp(path, O_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, s->home, strlen(s->home)) == (ssize_t)strlen(s->home);
+    if (fd >= 0)
+        close(fd);
+    return ok ? path : NULL;
+}
+
+/* True when it is ours now. */
+static bool claim(const struct stack *s, struct arena *mem, const char *written, int port)
+{
+    const char *path = claim_path(mem, port), *holder;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (link(written, path) == 0)
+            return true;
+        if (claim_holder(mem, path, &holder))
+            return strcmp(holder, s->home) == 0;
+        unlink(path);
+    }
+    return false;
+}
+
+void stack_release_port(struct part *p)
+{
+    struct arena *mem = arena_new(4096);
+    const char *path = claim_path(mem, p->port), *holder = "";
+    if (claim_holder(mem, path, &holder) ? strcmp(holder, p->stack->home) == 0 : *holder)
+        unlink(path);
+    arena_free(&mem);
+    p->port = 0;
+}
+
+void stack_release_ports(const struct stack *s)
+{
+    struct arena *mem = arena_new(4096);
+    DIR *d = opendir(claims_folder(mem));
+    const struct dirent *e;
+    while (d && (e = readdir(d))) {
+        const char *path = arena_printf(mem, "%s/%s", claims_folder(mem), e->d_name), *holder = "";
+        (void)!claim_holder(mem, path, &holder);
+        if (strcmp(holder, s->home) == 0)
+            unlink(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(claims_folder(mem)); /* when they were the last */
+    arena_free(&mem);
+}
+
+enum err stack_choose_port(struct part *p, int from, struct errinfo *ei)
+{
+    struct arena *mem = arena_new(4096);
+    bool found = false;
+    (void)!mkdir(claims_folder(mem), 0700);
+    const char *written = claim_written(p->stack, mem); /* where it cannot be, nobody has claims */
+    for (int port = from; port < from + PORT_TRIES && port < 65536 && !found; port++) {
+        if (!stack_port_free(port) || (written && !claim(p->stack, mem, written, port)))
+            continue;
+        p->port = port;
+        found = true;
+    }
+    if (written)
+        unlink(written);
+    arena_free(&mem);
+    return found ? ERR_OK : err_set(ei, ERR_ENV, "no free port between %d and %d", from, from + PORT_TRIES - 1);
+}
