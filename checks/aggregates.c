@@ -1,7 +1,7 @@
 /* Folder totals: recomputed from the rows in one pass, then compared with what the database's own
  * reconcile_folder_aggregates would repair (drive-api.md 8), in a transaction that is rolled back. */
 #include "base/mem.h"
-#include "checks/told.h"
+#include "checks/evidence/told.h"
 #include "drive/schema.h"
 
 #include <inttypes.h>

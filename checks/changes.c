@@ -3,7 +3,7 @@
  * acknowledged before another was asked for may not. */
 #include "base/map.h"
 #include "base/mem.h"
-#include "checks/others.h"
+#include "checks/evidence/others.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

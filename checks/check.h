@@ -4,8 +4,8 @@
  * one that the server or the user does not offer what it needs, "blocked" one whose database, store or ledger was named
  * and could not be had, which ends the command with status 3. What several checks look at (the tree of rows, the
  * ledger) is loaded once and lives in the context. Layer 3. */
-#include "checks/journal.h"
-#include "checks/tree.h"
+#include "checks/evidence/journal.h"
+#include "checks/evidence/tree.h"
 #include "drive/cmd.h"
 #include "store/blob.h"
 #include "store/pg.h"

@@ -7,8 +7,8 @@
  * older than the request that it tells of. What was sent without an answer may or may not have one, and is left out. */
 #include "base/hist.h"
 #include "base/mem.h"
-#include "checks/event_log.h"
-#include "checks/others.h"
+#include "checks/evidence/event_log.h"
+#include "checks/evidence/others.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,9 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "checks/others.h"
-#include "checks/places.h"
-#include "checks/readback.h"
+#include "checks/evidence/others.h"
+#include "checks/evidence/places.h"
+#include "checks/evidence/readback.h"
 #include "net/coro.h"
 
 #include <inttypes.h>

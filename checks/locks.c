@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/sorted.h"
-#include "checks/told.h"
+#include "checks/evidence/told.h"
 #include "drive/content.h"
 #include "drive/path.h"
 #include "drive/schema.h"

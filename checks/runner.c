@@ -1,8 +1,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "checks/others.h"
-#include "checks/told.h"
+#include "checks/evidence/others.h"
+#include "checks/evidence/told.h"
 #include "drive/schema.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
  * holds although every app has left. A server without these figures is "not offered": the run's own 5xx answers are
  * failures of their operations in any case. */
 #include "base/mem.h"
-#include "checks/others.h"
-#include "drive/scrape.h"
+#include "checks/evidence/others.h"
+#include "drive/api/scrape.h"
 #include "net/coro.h"
 
 #include <inttypes.h>

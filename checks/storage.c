@@ -1,6 +1,6 @@
 /* Storage use of each account = the bytes of all its files, trashed ones included; at rest nothing is reserved, and no
  * account has grown beyond its limit meanwhile (one may be above it because the limit was lowered). */
-#include "checks/told.h"
+#include "checks/evidence/told.h"
 #include "drive/schema.h"
 #include "net/coro.h"
 

@@ -1,7 +1,7 @@
 /* The accounts: found by signing in, made where they are missing. The first owner must be the server's first user, and
  * proves it by a call that only the administrator may make: a server where somebody else was first is not ours. */
 #include "base/mem.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "seed/crew.h"
 #include "store/blob.h"
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Budgets of the logins (drive-api.md 6). The seeder counts its own requests, so that it normally stops short of a 429;
  * one that comes all the same is waited out, and is neither a failure nor latency. */
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "seed/seed.h"
 #include <string.h>
 

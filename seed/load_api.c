@@ -2,7 +2,7 @@
  * its commit, not the bytes; large ones alone, so that the server streams them. */
 #include "base/mem.h"
 #include "base/rng.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "seed/crew.h"
 #include <string.h>
 

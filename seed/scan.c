@@ -2,7 +2,7 @@
  * the work (what is there already), between rounds (what became of writes without an answer) and at the end (is it all
  * there). Folders that the plan does not know are counted and not entered. */
 #include "base/mem.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/path.h"
 #include "seed/crew.h"
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * is there. Whoever comes second gets " (1)". Such a copy is ours beyond doubt when name, size, time and the key in its
  * bytes are those of the file beside it: then it goes for good, since the plan has one file of that name. */
 #include "base/mem.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "seed/crew.h"
 #include <string.h>
 

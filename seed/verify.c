@@ -1,7 +1,7 @@
 /* The end: some files are read back and judged by their bytes, and the tree is told as the server returned it. */
 #include "base/mem.h"
 #include "base/rng.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "seed/crew.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "drive/stack/stack.h"
 #include "net/work.h"
 #include "sim/run/plan.h"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "checks/check.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/cmd.h"
 #include "net/httpc.h"
 #include "net/loop.h"

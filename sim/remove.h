@@ -2,7 +2,7 @@
 #define SIM_REMOVE_H
 /* Removing for good through the client's own calls, for commands without apps: trash, purge, and the server's jobs
  * waited for. Budgets are waited out. Layer 3. */
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/cmd.h"
 
 struct remover {

@@ -1,6 +1,6 @@
 #include "sim/solo.h"
 #include "base/mem.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "sim/app/logins.h"
 #include "sim/run/plan.h"
 #include "sim/run/timeline.h"

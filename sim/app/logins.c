@@ -1,7 +1,7 @@
 #include "sim/app/logins.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "sim/app/pace.h"
 
 #include <stdio.h>

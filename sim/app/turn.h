@@ -2,7 +2,7 @@
 #define SIM_APP_TURN_H
 /* Waiting until a limiter that refused a sign-in lets the next one through; an interruption ends the wait. Layer 3. */
 #include "base/rng.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 
 struct turn {
     struct loop *loop;

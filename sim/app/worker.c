@@ -1,7 +1,7 @@
 #include "sim/app/worker.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "sim/run/delivery.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 /* The apps of this process and what they share: accounts with their folders, logins with their sessions, counters,
  * ledger, phase. One thread; coroutines of apps are counted as lanes, and a worker is idle when none is left.
  * Layer 3. */
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/cmd.h"
 #include "drive/ledger.h"
 #include "sim/app/meter.h"

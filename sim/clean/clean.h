@@ -4,7 +4,7 @@
  * our domain and its password is the one that we give: a name alone proves nothing. Trees go by the server's own calls,
  * which keep its objects and totals right; accounts by the database, since no call removes them. Layer 3. */
 #include "base/map.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/cmd.h"
 #include "store/blob.h"
 #include "store/kv.h"

@@ -1,7 +1,7 @@
 #include "sim/large/bulk.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/scrape.h"
+#include "drive/api/scrape.h"
 #include "sim/large/bulk_impl.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * hold. Requests are made by hand, so that sorting and page size can be asked for (reads/ask.c); the truth is looked up
  * in the documented tables, never by what the server asks itself (reads/truth.c). Layer 3. */
 #include "base/json.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/cmd.h"
 #include "store/pg.h"
 

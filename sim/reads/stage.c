@@ -2,7 +2,7 @@
  * of a name, cursors of the change feed, and a folder of our own with starred and trashed files. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "sim/app/turn.h"
 #include "sim/reads/read.h"
 #include "sim/remove.h"

@@ -3,7 +3,7 @@
 /* Internal to `sim refusals`: one refusal is one row (refusals/rows.c), asked on a stage of throwaway things
  * (refusals/stage.c) as plain HTTP (refusals/ask.c) or, where a client would hide something, byte by byte
  * (refusals/raw.c). Requests are made by hand, not by the client's calls: what is tested is the wire. Layer 3. */
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/cmd.h"
 #include "net/httpc.h"
 

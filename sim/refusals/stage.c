@@ -4,7 +4,7 @@
 #include "sim/refusals/stage.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "drive/wire.h"
 #include "sim/app/turn.h"
 #include "sim/remove.h"

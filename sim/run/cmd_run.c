@@ -1,7 +1,7 @@
 /* `sim run`: desktop apps against the server. Everything that can be known before the start is: the plan against the
  * logins and budgets there are, the open files, the folder for the ledger. */
 #include "base/mem.h"
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "sim/app/app.h"
 #include "sim/app/logins.h"
 #include "sim/app/phase.h"

@@ -1,7 +1,7 @@
 #include "sim/watch/server_watch.h"
 #include "base/mem.h"
+#include "drive/api/scrape.h"
 #include "drive/proc.h"
-#include "drive/scrape.h"
 #include "drive/stack/stack.h"
 #include "net/coro.h"
 

@@ -6,7 +6,7 @@
  * refused connection is not a fast answer. Layer 2, one writer. */
 #include "base/hist.h"
 #include "base/json.h"
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/model.h"
 #include <stdio.h>
 

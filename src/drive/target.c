@@ -3,8 +3,8 @@
 #include "base/dotenv.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/api/scheme.h"
 #include "drive/limits.h"
-#include "drive/scheme.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/api_dialect.h"
+#include "drive/api/dialect.h"
 #include "drive/cmd.h"
 #include "store/pg.h"
 #include <string.h>

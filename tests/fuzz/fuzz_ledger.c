@@ -1,7 +1,7 @@
 /* A run folder that somebody else wrote, or a disk that lied: whatever stands in it, reading it ends, stays within its
  * bytes and delivers only records that add up. Inputs that begin with 'r' are the file as it is; others are payloads,
  * each after its length in one byte, which are given checksums here, so that the fuzzer gets behind them. */
-#include "checks/journal.h"
+#include "checks/evidence/journal.h"
 #include "fuzz.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* What a WebDAV server answers: a multi-status whole and in pieces gives the same items; challenges and error bodies
  * are read without harm. */
-#include "drive/http_auth.h"
+#include "drive/api/http_auth.h"
 #include "drive/webdav/xml.h"
 #include "fuzz.h"
 

@@ -1,7 +1,7 @@
 #ifndef LIVE_API_H
 #define LIVE_API_H
 /* The same for a dialect: one client, the answer to its last call. */
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "drive/target.h"
 #include "live.h"
 

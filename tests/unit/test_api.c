@@ -1,7 +1,7 @@
 /* The tma dialect against a scripted server in a thread: what real servers were seen to send, and what a lost
  * connection means for reads and for writes. Each test gives the answers in order; the requests are kept for
  * inspection. */
-#include "drive/api.h"
+#include "drive/api/api.h"
 #include "net/loop.h"
 #include "unit.h"
 #include <arpa/inet.h>

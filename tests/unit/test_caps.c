@@ -1,5 +1,5 @@
 /* What takes the place of what a server lacks. */
-#include "drive/caps.h"
+#include "drive/api/caps.h"
 #include "unit.h"
 #include <string.h>
 

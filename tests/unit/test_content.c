@@ -1,7 +1,7 @@
 /* File bodies against a store in memory: every way in gives back the same bytes, and every failure leaves nothing. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/content_impl.h"
+#include "server/objects/impl.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

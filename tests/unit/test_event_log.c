@@ -1,5 +1,5 @@
 /* What apps heard, arranged for the check of events: streams across reconnects, what came twice, what was published. */
-#include "checks/event_log.h"
+#include "checks/evidence/event_log.h"
 #include "unit.h"
 
 #define S US_PER_S

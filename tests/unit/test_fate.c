@@ -1,5 +1,5 @@
 #include "base/mem.h"
-#include "checks/fate.h"
+#include "checks/evidence/fate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Figures out of Prometheus' text: the whole name, no labels, the first of its kind. */
-#include "drive/scrape.h"
+#include "drive/api/scrape.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

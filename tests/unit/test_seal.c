@@ -1,5 +1,5 @@
 /* Sealed bodies: sizes and ranges at every border, and that nothing altered, cut, lengthened or swapped opens. */
-#include "server/seal.h"
+#include "server/objects/seal.h"
 
 #include "base/digest.h"
 #include "base/mem.h"

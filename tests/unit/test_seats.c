@@ -1,4 +1,4 @@
-#include "server/seats.h"
+#include "server/access/seats.h"
 #include "unit.h"
 
 static struct mono at(int64_t s)

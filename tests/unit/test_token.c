@@ -1,6 +1,6 @@
 /* Tokens: what we sign is read back, what is changed, lapsed or foreign is not. */
 #include "base/digest.h"
-#include "server/token.h"
+#include "server/access/token.h"
 #include "unit.h"
 #include <string.h>
 

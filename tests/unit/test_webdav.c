@@ -1,6 +1,6 @@
 /* What the webdav dialect is made of: signing in by headers, multi-status answers, schemes. */
-#include "drive/http_auth.h"
-#include "drive/scheme.h"
+#include "drive/api/http_auth.h"
+#include "drive/api/scheme.h"
 #include "drive/webdav/cloud.h"
 #include "net/xml.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* The ZIP writer, read back by an independent reader: from the front as streaming tools do, and by the directory. The
  * writer's source is included so that its ZIP64 sizes are met at a kilobyte and not at three gigabytes. */
 #define LARGE 1000
-#include "server/zip.c"
+#include "server/objects/zip.c"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* A result as JSON: the keys are those of design.md, "Figures people read". */
 #include "base/mem.h"
-#include "drive/api_types.h"
+#include "drive/api/types.h"
 #include "drive/result/impl.h"
 #include "drive/threshold.h"
 #include <string.h>

@@ -3,7 +3,7 @@
 /* The sftp dialect's inside, shared by src/drive/sftp*.c alone: a client is one SFTP session, signed in again when it
  * was lost, and every call goes through sftp_op_begin and sftp_op_end. All work stays in the folder API_PLACE below the
  * URL's path. Layer 2. */
-#include "drive/api_dialect.h"
+#include "drive/api/dialect.h"
 #include "net/sftp.h"
 
 /* One SSH session; dropped by who finds it broken, closed by its last user. */

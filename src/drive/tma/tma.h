@@ -3,7 +3,7 @@
 /* Internal to the tma dialect (TMA Cloud's HTTP API): one request with its verdict, and what its files share. Layer 2.
  */
 #include "base/json.h"
-#include "drive/api_dialect.h"
+#include "drive/api/dialect.h"
 #include "drive/wire.h"
 
 #define TMA_PATH_MAX 4096

@@ -1,8 +1,8 @@
 /* Uploads and downloads of the tma dialect. Bodies are made while they are sent and judged while they arrive: none is
  * ever whole in memory. */
 #include "base/mem.h"
+#include "drive/api/ranged.h"
 #include "drive/path.h"
-#include "drive/ranged.h"
 #include "drive/tma/tma.h"
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * item while it comes. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "drive/ranged.h"
+#include "drive/api/ranged.h"
 #include "drive/webdav/cloud.h"
 #include "drive/wire.h"
 #include <stdio.h>

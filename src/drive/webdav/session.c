@@ -1,6 +1,6 @@
 /* Whom a client of a WebDAV server is and where it works: the URL taken apart, the sign-in, the one folder of ours. */
 #include "base/mem.h"
-#include "drive/scheme.h"
+#include "drive/api/scheme.h"
 #include "drive/target.h"
 #include "drive/webdav/cloud.h"
 #include <stdio.h>

@@ -3,8 +3,8 @@
 /* Internal to the webdav dialect: plain WebDAV (RFC 4918) with locks where the server has them, and what Nextcloud and
  * ownCloud add to it. All work stays in the folder API_PLACE below the URL; ids are the registry's (names.h), versions
  * the opaque part of ETags. Layer 2. */
-#include "drive/api_dialect.h"
-#include "drive/http_auth.h"
+#include "drive/api/dialect.h"
+#include "drive/api/http_auth.h"
 #include "drive/webdav/xml.h"
 
 #define DAV_PATH_MAX (16 * 1024)

@@ -1,12 +1,12 @@
 /* Signing up, in and out; profile, sessions, storage use and limit, heartbeats. */
-#include "server/account.h"
+#include "server/access/account.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/budget.h"
+#include "server/access/budget.h"
+#include "server/access/password.h"
+#include "server/access/session.h"
 #include "server/http/route.h"
-#include "server/password.h"
 #include "server/server.h"
-#include "server/session.h"
 #include "store/pg.h"
 #include <string.h>
 

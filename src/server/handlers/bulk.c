@@ -7,7 +7,7 @@
 #include "server/http/route.h"
 #include "server/http/upload_form.h"
 #include "server/meta/calls.h"
-#include "server/sweeper.h"
+#include "server/objects/sweeper.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* Downloads: a file, a part of it, or a folder as ZIP. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/archive.h"
-#include "server/content.h"
 #include "server/http/disposition.h"
 #include "server/http/fields.h"
 #include "server/http/route.h"
 #include "server/meta/meta.h"
+#include "server/objects/archive.h"
+#include "server/objects/content.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * between: what commits meanwhile is in the rows read, or held, or both, and `seen` sorts that out. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/events/hub.h"
 #include "server/http/route.h"
-#include "server/hub.h"
 #include "store/pg.h"
 #include <stdio.h>
 #include <string.h>

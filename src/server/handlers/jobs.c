@@ -1,5 +1,5 @@
 /* Asking for what is done as a job, and asking how far it is. */
-#include "server/jobs.h"
+#include "server/jobs/jobs.h"
 #include "base/mem.h"
 #include "server/http/fields.h"
 #include "server/http/route.h"

@@ -1,5 +1,5 @@
 /* The bucket's settings: read, tried out, saved. Keys go in and never come out. */
-#include "server/storage.h"
+#include "server/objects/storage.h"
 #include "base/mem.h"
 #include "server/http/fields.h"
 #include "server/http/route.h"

@@ -1,10 +1,10 @@
 /* An owner's sub-users. Their files, quota, events and changes are the owner's. */
 #include "base/mem.h"
-#include "server/account.h"
+#include "server/access/account.h"
+#include "server/access/password.h"
+#include "server/access/session.h"
 #include "server/http/route.h"
-#include "server/password.h"
 #include "server/server.h"
-#include "server/session.h"
 #include "store/pg.h"
 
 #define COLUMNS "id, email, name, " ACCOUNT_PERMISSIONS ", drive_iso(created_at)"

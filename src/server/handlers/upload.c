@@ -7,7 +7,7 @@
 #include "server/http/route.h"
 #include "server/http/upload_form.h"
 #include "server/meta/calls.h"
-#include "server/sweeper.h"
+#include "server/objects/sweeper.h"
 
 #define BODY_MOMENT_US 250000 /* after which a client seems to wait for an answer to its head */
 

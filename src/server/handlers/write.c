@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "server/http/fields.h"
 #include "server/http/route.h"
-#include "server/jobs.h"
+#include "server/jobs/jobs.h"
 #include "server/meta/calls.h"
 #include <string.h>
 

@@ -4,8 +4,8 @@
  * it is this struct and nothing else; the first byte brings a head, the complete head an exchange, which lives in its
  * own arena together with its coroutine and goes when the answer is out. Layer 3. */
 #include "net/loop.h"
+#include "server/events/push.h"
 #include "server/http/head.h"
-#include "server/push.h"
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <sys/uio.h>

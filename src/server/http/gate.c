@@ -2,12 +2,12 @@
  * request's head, so that a refusal never waits for a body. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/budget.h"
+#include "server/access/budget.h"
+#include "server/access/session.h"
 #include "server/http/conn.h"
 #include "server/http/route.h"
+#include "server/objects/storage.h"
 #include "server/server.h"
-#include "server/session.h"
-#include "server/storage.h"
 #include "store/pg.h"
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #include "base/mem.h"
 #include "server/http/conn.h"
 #include "server/http/route.h"
+#include "server/objects/storage.h"
 #include "server/server.h"
-#include "server/storage.h"
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

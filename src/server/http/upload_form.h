@@ -2,9 +2,9 @@
 #define SERVER_HTTP_UPLOAD_FORM_H
 /* What the upload handlers (handlers/upload.c, handlers/bulk.c) share: the form's fields, what may stand in them, and
  * what to answer when a body ends badly. Layer 3. */
-#include "server/content.h"
 #include "server/http/http.h"
 #include "server/http/multipart.h"
+#include "server/objects/content.h"
 
 /* What a request's framing adds to the file at most, as far as one file is concerned: delimiters, part heads, fields.
  * A size that is judged by Content-Length alone is judged this much too kindly; the part's own head tells exactly. */

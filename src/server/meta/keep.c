@@ -2,7 +2,7 @@
  * the account's writes; a write whose end nobody saw is followed by a `resync`. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "server/events.h"
+#include "server/events/events.h"
 #include "server/meta/impl.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,0 +1,128 @@
+/* Whether what is there now is still what a run left. A server that was filled anew has other accounts under the same
+ * names: of them no ledger can tell anything. And others may have worked in the same accounts, during the run or since:
+ * what the database's `changes` hold beyond what the ledger's apps asked for is theirs, and an item of it says nothing
+ * against the server. Asked for only when something looks wrong, since it reads all changes since the run began. */
+#include "checks/evidence/others.h"
+#include "base/map.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* As the table of changes calls what the apps do. */
+static const struct {
+    enum drive_op op;
+    const char *type;
+} types[] = {
+    {OP_UPLOAD, "file.uploaded"},      {OP_SAVE, "file.updated"}, {OP_RENAME, "file.renamed"},
+    {OP_MOVE, "file.moved"},           {OP_COPY, "file.copied"},  {OP_TRASH, "file.deleted"},
+    {OP_NEW_FOLDER, "folder.created"},
+};
+
+int64_t check_began_us(const struct check_ctx *c)
+{
+    if (c->since && c->since->known_clock)
+        return c->since->clock_us;
+    return c->journal->n ? c->journal->ops[0].wall_us : 0;
+}
+
+enum err check_read_owner(struct cmd_ctx *ctx, struct pg_pool *pg, char *dst, size_t n, struct errinfo *ei)
+{
+    char email[64];
+    const char *params[] = {email};
+    struct pg_result *res = NULL;
+    target_owner(ctx->target, 0, email, sizeof(email));
+    enum err e = pg_run(pg, "SELECT id FROM users WHERE email = $1", 1, params, &res, ei);
+    if (e == ERR_OK)
+        str_format(dst, n, "%s", pg_rows(res) ? pg_str(res, 0, 0) : "");
+    pg_result_free(&res);
+    return e;
+}
+
+enum err check_same_owner(struct check_ctx *c, const char *then, struct errinfo *ei)
+{
+    char email[64], now[CHECK_OWNER_MAX];
+    struct errinfo why;
+    if (!then[0] || !c->pg || check_read_owner(c->cmd, c->pg, now, sizeof(now), &why) != ERR_OK ||
+        strcmp(then, now) == 0)
+        return ERR_OK;
+    target_owner(c->cmd->target, 0, email, sizeof(email));
+    if (!now[0])
+        return err_set(ei, ERR_ENV, "the accounts of that run are not here: there is no %s", email);
+    return err_set(ei, ERR_ENV,
+                   "the accounts of that run are not here: its %s was %s, this one is %s; the server was filled anew "
+                   "since, or is another one",
+                   email, then, now);
+}
+
+/* ---- what others changed ---- */
+
+static char *id_and_type(char *dst, size_t n, const char *id, const char *type)
+{
+    str_format(dst, n, "%s %s", id, type);
+    return dst;
+}
+
+/* How often the run's apps asked for each kind of change of each item; of what got no answer it is enough that it may
+ * have been done. counts has room for one each of the ledger's operations. */
+static struct map *count_asked(const struct journal *j, uint32_t *counts)
+{
+    char key[DRIVE_ID_MAX + 32];
+    struct map *asked = map_new();
+    for (size_t i = 0; i < j->n; i++)
+        for (size_t t = 0; t < ARRAY_LEN(types); t++) {
+            if (j->ops[i].op != types[t].op || !journal_maybe(&j->ops[i]))
+                continue;
+            struct sv at = sv_of(id_and_type(key, sizeof(key), j->ops[i].file_id, types[t].type));
+            uint32_t *n = map_get(asked, at);
+            if (!n)
+                map_put(asked, at, n = &counts[i]);
+            ++*n;
+        }
+    return asked;
+}
+
+/* What concerns an item that the ledger names, and how often of each kind. */
+static MAY_YIELD struct map *find_others(struct check_ctx *c)
+{
+    static const char sql[] = "SELECT data->>'id', type, count(*) FROM changes WHERE data->>'id' IS NOT NULL"
+                              " AND at >= timestamptz 'epoch' + $1::bigint * interval '1 microsecond' GROUP BY 1, 2";
+    char since[32], key[DRIVE_ID_MAX + 32];
+    const char *params[] = {since};
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    const struct journal *j = c->journal;
+    uint32_t *counts = mem_zalloc((j->n + 1) * sizeof(*counts));
+    struct map *asked = count_asked(j, counts), *named = map_new(), *others = map_new();
+    for (size_t i = 0; i < j->n; i++)
+        map_put(named, sv_of(j->ops[i].file_id), c);
+    snprintf(since, sizeof(since), "%" PRId64, check_began_us(c));
+    if (c->pg && j->n > 0 && pg_run_long(c->pg, sql, 1, params, &res, &ei) == ERR_OK)
+        for (int i = 0; i < pg_rows(res); i++) {
+            const char *id = pg_str(res, i, 0);
+            const uint32_t *n = map_get(asked, sv_of(id_and_type(key, sizeof(key), id, pg_str(res, i, 1))));
+            if (map_get(named, sv_of(id)) && pg_i64(res, i, 2) > (n ? (int64_t)*n : 0))
+                map_put(others, sv_of(id), c);
+        }
+    pg_result_free(&res);
+    map_free(&asked);
+    map_free(&named);
+    mem_free(counts);
+    return others;
+}
+
+bool check_changed_by_others(struct check_ctx *c, const char *id)
+{
+    if (!c->others)
+        c->others = find_others(c);
+    return map_get(c->others, sv_of(id)) != NULL;
+}
+
+char *check_others_text(char *dst, size_t n, uint64_t items)
+{
+    dst[0] = '\0';
+    if (items > 0)
+        str_format(dst, n, "; not judged, as somebody else changed them too: %s", COUNTED(items, "item"));
+    return dst;
+}

@@ -1,9 +1,0 @@
-#ifndef DRIVE_API_H
-#define DRIVE_API_H
-/* The client's calls, as a dialect: a table of operations over one signed-in peer, with the capabilities of the server
- * behind it. Scenarios, seeder, ledger and checks call these and never ask which dialect it is. Layer 2. */
-#include "drive/api_accounts.h"
-#include "drive/api_events.h"
-#include "drive/api_files.h"
-#include "drive/api_session.h"
-#endif
