@@ -83,11 +83,4 @@ struct blob *check_blob(struct check_ctx *c, struct check_result *r);
 
 /* listing.c: the tree by listing every folder of the given logins. */
 MAY_YIELD enum err tree_list(struct check_ctx *c, struct tree **out, struct errinfo *ei) WARN_UNUSED;
-
-/* Runs all rows, or those named in only ("aggregates,storage"); results go to ctx->result. ERR_CHECK when one is
- * violated, else ERR_ENV when one is blocked or the ledger lacks what it should hold. Without since (NULL: `sim check`;
- * what the counters stood at comes from the run's folder) also ERR_ENV when one that was asked for by name could not
- * run, or none of those that prove anything. */
-MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir,
-                              const struct check_baseline *since, struct errinfo *ei) WARN_UNUSED;
 #endif

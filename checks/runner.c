@@ -1,3 +1,4 @@
+#include "checks/runner.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -122,34 +123,30 @@ const struct journal *check_journal(struct check_ctx *c, struct check_result *r)
     return c->journal;
 }
 
-static bool wanted(const char *only, const char *name)
+static bool wanted(const struct opt_list *only, const char *name)
 {
-    struct sv rest = sv_of(only), head;
-    if (!only)
-        return true;
-    while (sv_split(&rest, ',', &head))
-        if (sv_eq_cstr(sv_trim(head), name))
+    struct opt_words words = {.list = only};
+    struct sv word;
+    while (only && opt_words_next(&words, &word))
+        if (sv_eq_cstr(word, name))
             return true;
-    return false;
+    return !only;
 }
 
-/* ERR_USAGE for a name in only that is no check. */
-static enum err only_valid(const char *only, struct errinfo *ei)
+enum err checks_judge_names(const struct opt_list *only, struct errinfo *ei)
 {
-    struct sv rest = sv_of(only), head;
-    if (!only)
-        return ERR_OK;
-    while (sv_split(&rest, ',', &head)) {
-        head = sv_trim(head);
+    struct opt_words words = {.list = only};
+    struct sv word;
+    while (opt_words_next(&words, &word)) {
         bool known = false;
         for (size_t i = 0; i < ARRAY_LEN(all_checks); i++)
-            known = known || sv_eq_cstr(head, all_checks[i]->name);
+            known = known || sv_eq_cstr(word, all_checks[i]->name);
         if (known)
             continue;
         char names[200] = "";
         for (size_t i = 0; i < ARRAY_LEN(all_checks); i++)
             snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", all_checks[i]->name);
-        return err_set(ei, ERR_USAGE, "no check is called '" SV_FMT "'; there are %s", SV_ARG(head), names);
+        return err_set(ei, ERR_USAGE, "no check is called '" SV_FMT "'; there are %s", SV_ARG(word), names);
     }
     return ERR_OK;
 }
@@ -292,14 +289,13 @@ static enum err conclude(const struct check_ctx *c, const struct verdict *v, boo
     return ERR_OK;
 }
 
-enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, const struct check_baseline *since,
-                    struct errinfo *ei)
+enum err checks_run(struct cmd_ctx *ctx, const struct opt_list *only, const char *run_dir,
+                    const struct check_baseline *since, struct errinfo *ei)
 {
     struct verdict v = {0};
     struct check_baseline kept;
-    enum err e = only_valid(only, ei);
-    if (e != ERR_OK)
-        return e;
+    if (only && only->n == 0)
+        only = NULL;
     struct check_ctx c = {.cmd = ctx, .run_dir = run_dir, .since = since, .offline = !since};
     open_database(&c);
     open_store(&c);
@@ -314,7 +310,7 @@ enum err checks_run(struct cmd_ctx *ctx, const char *only, const char *run_dir, 
         all_checks[i]->run(&c, r);
         count(&v, all_checks[i], r, only != NULL);
     }
-    e = conclude(&c, &v, only != NULL, ei);
+    enum err e = conclude(&c, &v, only != NULL, ei);
     if (e == ERR_OK && !*ctx->interrupts)
         e = still_there(&c, ei);
     close_all(&c);

@@ -186,13 +186,19 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
     return ERR_OK;
 }
 
+static enum err verify(const void *conf, struct errinfo *ei)
+{
+    const struct seed_conf *c = conf;
+    enum shape_preset preset;
+    return shape_preset_parse(c->preset, &preset)
+               ? ERR_OK
+               : err_set(ei, ERR_USAGE, "--preset takes drive or desktop, not \"%s\"", c->preset);
+}
+
 static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct seed_conf *c = conf;
     struct seeder s = {.ctx = ctx, .conf = c, .stats = &ctx->result->stats, .n_accounts = (size_t)c->accounts};
-    enum shape_preset preset;
-    if (!shape_preset_parse(c->preset, &preset))
-        return err_set(ei, ERR_USAGE, "--preset takes drive or desktop, not %s", c->preset);
     plan(&s);
     say_plan(&s);
     enum err err = ERR_OK;
@@ -253,6 +259,7 @@ const struct command cmd_seed = {
     .conf_size = sizeof(struct seed_conf),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK,
+    .verify = verify,
     .run = run,
     .offline = only_explains,
 };

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
-#include "checks/check.h"
+#include "checks/runner.h"
 #include "drive/api/api.h"
 #include "drive/cmd.h"
 #include "net/httpc.h"
@@ -73,6 +73,7 @@ struct program {
     bool stopped;        /* by the kill switch */
     struct mono started; /* us 0: the command never began */
     volatile int interrupts;
+    bool no_stdout; /* it was closed when the program began */
 };
 
 /* The only one: signal handlers of commands without a loop must find it. */
@@ -83,11 +84,28 @@ static struct program program;
 /* Opened before the work: a run of an hour must not end in "no such folder". An empty file says that no result came. */
 static enum err output_open(struct output *o, const char *file, struct errinfo *ei)
 {
-    o->file = file;
-    if (!file || strcmp(file, "-") == 0)
+    if (!file)
         return ERR_OK;
+    if (!*file)
+        return err_set(ei, ERR_USAGE, "the result has no file to go to: its name is empty");
+    o->file = file;
+    if (strcmp(file, "-") == 0)
+        return program.no_stdout ? err_set(ei, ERR_USAGE, "the result has nowhere to go: stdout is closed") : ERR_OK;
     o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return o->fd < 0 ? err_sys(ei, ERR_USAGE, "cannot write %s", file) : ERR_OK;
+}
+
+/* Two renderings in one place would be neither. */
+static bool same_output(const struct output *a, const struct output *b)
+{
+    struct stat sa, sb;
+
+    if (!a->file || !b->file)
+        return false;
+    if (a->fd < 0 || b->fd < 0)
+        return a->fd == b->fd && strcmp(a->file, b->file) == 0;
+    return !fstat(a->fd, &sa) && !fstat(b->fd, &sb) && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
 }
 
 static enum err write_all(int fd, const char *p, size_t n)
@@ -105,18 +123,23 @@ static enum err write_all(int fd, const char *p, size_t n)
 }
 
 static enum err output_write(struct output *o, enum err (*render)(const struct result *, struct buf *),
-                             const struct result *r, struct errinfo *ei)
+                             struct result *r, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(256u << 20);
+    const char *name = o->fd < 0 ? "stdout" : o->file;
     enum err err;
 
     if (!o->file || (o->fd < 0 && strcmp(o->file, "-") != 0))
         return ERR_OK;
     err = render(r, &text);
     if (err)
-        err_set(ei, err, "the result is too large for %s", o->file);
-    else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, text.data, text.len))
-        err = err_sys(ei, ERR_IO, "cannot write %s", o->file);
+        err_set(ei, err, "the result is too large for %s", name);
+    else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, text.data, text.len)) {
+        if (errno == EPIPE && o->fd < 0)
+            r->reader_gone = true;
+        else
+            err = err_sys(ei, ERR_IO, "cannot write %s", name);
+    }
     if (o->fd >= 0 && close(o->fd) && !err)
         err = err_sys(ei, ERR_IO, "cannot write %s", o->file);
     o->fd = -1;
@@ -297,6 +320,8 @@ static enum err apply_common(struct program *p, struct errinfo *ei)
         return err_set(ei, ERR_USAGE, "--log-level takes error, warn, info or debug, not \"%s\"", c->log_level);
     if (c->log_level)
         log_set_level(level);
+    if (c->trace && (err = usage_judge_trace(c->trace, ei)))
+        return err;
     log_set_trace(c->trace);
     p->result.seed = c->seed;
     for (size_t i = 0; i < c->fail_on.n && !err; i++)
@@ -351,7 +376,11 @@ static enum err prepare(struct program *p, int argc, char **argv, bool *help, st
     if (!err)
         err = output_open(&p->csv, p->common->csv_file, ei);
     choose_out(p);
-    return err ? err : apply_common(p, ei);
+    if (!err && same_output(&p->json, &p->csv))
+        err = err_set(ei, ERR_USAGE, "--json and --csv cannot both go to %s", p->json.fd < 0 ? "stdout" : p->json.file);
+    if (!err)
+        err = apply_common(p, ei);
+    return err || !cmd->verify ? err : cmd->verify(p->conf, ei);
 }
 
 /* What the command's row asks for, less the server when this call needs none. */
@@ -461,16 +490,22 @@ static int printed(void)
     return stdout_reader_gone() ? RESULT_READER_GONE : err_exit_status(ERR_IO);
 }
 
-static MAY_YIELD int run_command(const struct command *cmd, int argc, char **argv)
+static MAY_YIELD int run_command(const struct command *cmd, int argc, char **argv, bool no_stdout)
 {
     struct program *p = &program;
     struct errinfo ei = {0};
     bool help = false;
 
-    *p = (struct program){.cmd = cmd, .json.fd = -1, .csv.fd = -1, .end_timer.fn = end_now, .cut_timer.fn = on_cut};
+    *p = (struct program){.cmd = cmd,
+                          .json.fd = -1,
+                          .csv.fd = -1,
+                          .end_timer.fn = end_now,
+                          .cut_timer.fn = on_cut,
+                          .no_stdout = no_stdout};
     result_init(&p->result, cmd->name);
     p->result.sample = cmd->sample;
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
+    p->result.judged = cmd->flags & (CMD_LOADS | CMD_FAILURES_MATTER);
     p->ctx = (struct cmd_ctx){.target = &p->target, .result = &p->result, .out = stdout, .interrupts = &p->interrupts};
     enum err err = prepare(p, argc, argv, &help, &ei);
     p->ctx.common = p->common;
@@ -513,6 +548,8 @@ static bool is_word(const char *arg, const char *a, const char *b)
 
 int main(int argc, char **argv)
 {
+    bool no_stdout = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+
     hold_standard_fds();
     signal(SIGPIPE, SIG_IGN);
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -535,5 +572,5 @@ int main(int argc, char **argv)
         return printed();
     }
     const struct command *cmd = usage_find(commands, argv[1]);
-    return cmd ? run_command(cmd, argc - 1, argv + 1) : usage_unknown(commands, argv[1]);
+    return cmd ? run_command(cmd, argc - 1, argv + 1, no_stdout) : usage_unknown(commands, argv[1]);
 }

@@ -34,9 +34,15 @@ const struct opt usage_common_opts[] = {
      "no colours (NO_COLOR in the environment does it too)"},
     {"log-level", 0, "LEVEL", OPT_STR, offsetof(struct cmd_common, log_level), 0, 0, "error, warn, info or debug"},
     {"trace", 0, "MODULES", OPT_STR, offsetof(struct cmd_common, trace), 0, 0,
-     "debug lines of these: httpc,-pg or all"},
+     "debug lines of these: blob, check, events, http, httpc, kv,\npg, proc, server, ssh, stack or all; -pg: but not "
+     "of "
+     "this"},
     {0},
 };
+
+/* The modules that have debug lines: a lint test compares. */
+static const char *const traced[] = {"blob", "check", "events", "http", "httpc", "kv",
+                                     "pg",   "proc",  "server", "ssh",  "stack", "all"};
 
 static const char exit_text[] =
     "exit status: 0 healthy, 1 a check, a threshold or an operation failed, 2 usage, 3 environment or\n"
@@ -99,6 +105,22 @@ const struct command *usage_find(const struct command *const *commands, const ch
         if (strcmp((*commands)->name, name) == 0)
             return (*commands);
     return NULL;
+}
+
+enum err usage_judge_trace(const char *spec, struct errinfo *ei)
+{
+    struct sv rest = sv_of(spec), word;
+
+    while (sv_split(&rest, ',', &word)) {
+        bool known = false;
+        if (sv_starts(word, SV("-")))
+            word = (struct sv){word.p + 1, word.n - 1};
+        for (size_t i = 0; i < ARRAY_LEN(traced); i++)
+            known = known || sv_eq_cstr(word, traced[i]);
+        if (!known)
+            return err_set(ei, ERR_USAGE, "--trace: no module is called '" SV_FMT "'; --help names them", SV_ARG(word));
+    }
+    return ERR_OK;
 }
 
 /* One sentence on stderr, whoever wrote its words. */

@@ -5,11 +5,12 @@
 #include <string.h>
 
 struct baseline_options {
-    const char *only, *dir, *iperf;
+    struct opt_list only;
+    const char *dir, *iperf;
     int64_t each_us;
 };
 static const struct opt opts[] = {
-    {"only", 0, "LAYERS", OPT_STR, offsetof(struct baseline_options, only), 0, 0,
+    {"only", 0, "LAYERS", OPT_LIST, offsetof(struct baseline_options, only), 0, 0,
      "only these, of disk,network,postgres,redis,store,drive"},
     {"time", 0, "TIME", OPT_DURATION, offsetof(struct baseline_options, each_us), 1e5, 6e8,
      "that each figure is measured (default 3 s)"},
@@ -155,22 +156,25 @@ static void print_slowest(const struct baseline *b, FILE *out)
 
 /* ---- the run ---- */
 
-static bool asked_for(const char *only, const char *name)
+static bool asked_for(const struct opt_list *only, const char *name)
 {
-    struct sv rest = sv_of(only), one;
-    while (only && sv_split(&rest, ',', &one))
-        if (sv_eq_cstr(sv_trim(one), name))
+    struct opt_words words = {.list = only};
+    struct sv one;
+    while (opt_words_next(&words, &one))
+        if (sv_eq_cstr(one, name))
             return true;
-    return !only;
+    return only->n == 0;
 }
 
-static enum err judge_only(const char *only, struct errinfo *ei)
+static enum err verify(const void *arg, struct errinfo *ei)
 {
-    struct sv rest = sv_of(only), one;
-    while (only && sv_split(&rest, ',', &one)) {
+    const struct baseline_options *o = arg;
+    struct opt_words words = {.list = &o->only};
+    struct sv one;
+    while (opt_words_next(&words, &one)) {
         bool there = false;
         for (unsigned l = 0; l < LAYER_COUNT; l++)
-            there = there || sv_eq_cstr(sv_trim(one), layers[l].name);
+            there = there || sv_eq_cstr(one, layers[l].name);
         if (!there)
             return err_set(
                 ei, ERR_USAGE,
@@ -189,12 +193,10 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
 {
     const struct baseline_options *o = arg;
     struct baseline b = {.ctx = ctx, .each_us = o->each_us, .dir = o->dir, .iperf = o->iperf};
-    enum err e = judge_only(o->only, ei);
-    if (e != ERR_OK)
-        return e;
+    enum err e = ERR_OK;
     for (unsigned l = 0; l < LAYER_COUNT && !b.stop; l++) {
         struct errinfo why = {0};
-        if (!asked_for(o->only, layers[l].name))
+        if (!asked_for(&o->only, layers[l].name))
             continue;
         if (!ctx->common->quiet)
             fprintf(ctx->out, "measuring %s\n", layers[l].name);
@@ -206,7 +208,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
             continue;
         str_format(b.why[l], sizeof(b.why[l]), "not measured: %s", err_message(&why));
         if (e == ERR_OK &&
-            (one != ERR_USAGE || o->only)) /* a layer that is not there was not asked for, unless by name */
+            (one != ERR_USAGE || o->only.n)) /* a layer that is not there was not asked for, unless by name */
             e = err_set(ei, one == ERR_SAFETY ? one : ERR_ENV, "%s: %s", layers[l].name, err_message(&why));
     }
     ctx->on_interrupt = NULL;
@@ -237,6 +239,7 @@ const struct command cmd_baseline = {
     .conf_size = sizeof(struct baseline_options),
     .defaults = &defaults,
     .flags = CMD_LOADS,
+    .verify = verify,
     .run = run,
     .sample = sample,
 };

@@ -148,8 +148,9 @@ static enum err write_head(struct http_run *h, struct errinfo *ei)
     return err ? err_set(ei, ERR_USAGE, "the request's head is longer than 64 KiB") : ERR_OK;
 }
 
-static enum err judge_options(const struct http_options *o, struct errinfo *ei)
+static enum err verify(const void *arg, struct errinfo *ei)
 {
+    const struct http_options *o = arg;
     if (o->method && !is_token(o->method))
         return err_set(ei, ERR_USAGE, "--method takes a word such as POST");
     for (size_t i = 0; i < o->headers.n; i++) {
@@ -272,9 +273,7 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct http_run h = {.o = arg, .ctx = ctx, .origin = BUF_INIT(4096), .head = BUF_INIT(65536)};
-    enum err err = judge_options(h.o, ei);
-    if (!err)
-        err = split_url(&h, ei);
+    enum err err = split_url(&h, ei);
     if (!err)
         err = target_judge_host(ctx->target, h.url.host, ei);
     if (!err)
@@ -316,6 +315,7 @@ const struct command cmd_http = {
     .conf_size = sizeof(struct http_options),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_FAILURES_MATTER,
+    .verify = verify,
     .run = run,
     .sample = sample,
 };

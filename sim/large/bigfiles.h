@@ -6,6 +6,9 @@
 #include "sim/app/worker.h"
 #include "sim/watch/server_watch.h"
 
+#define BIGFILES_LEAST_MIB 0.001 /* a file that is too short to say whose it is proves nothing */
+#define BIGFILES_MOST_MIB  1048576.0
+
 struct bigfiles_conf {
     unsigned count;
     uint64_t bytes; /* of each */

@@ -14,7 +14,8 @@ struct bigfiles_options {
 };
 static const struct opt_pos pos[] = {
     {"count", OPT_INT, offsetof(struct bigfiles_options, count), 1, 5000, false, "how many files, all at once"},
-    {"MiB", OPT_NUM, offsetof(struct bigfiles_options, mib), 0, 1 << 20, false, "size of each, such as 200 or 0.5"},
+    {"MiB", OPT_NUM, offsetof(struct bigfiles_options, mib), BIGFILES_LEAST_MIB, BIGFILES_MOST_MIB, false,
+     "size of each, such as 200 or 0.5"},
     {0},
 };
 static const struct opt opts[] = {

@@ -138,6 +138,12 @@ static enum err read_options(const struct ramp_options *o, struct ramp_conf *c, 
     return e;
 }
 
+static enum err verify(const void *arg, struct errinfo *ei)
+{
+    struct ramp_conf conf;
+    return read_options(arg, &conf, ei);
+}
+
 static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei)
 {
     (void)watch;
@@ -186,6 +192,7 @@ const struct command cmd_ramp = {
     .conf_size = sizeof(struct ramp_options),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_NEEDS_URL,
+    .verify = verify,
     .run = run,
     .sample = sample,
 };

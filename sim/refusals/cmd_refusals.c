@@ -18,7 +18,7 @@
 struct refusals_conf {
     int64_t tries, background, before_us, within_us, max_upload_bytes, spend_us;
     double per_minute;
-    const char *only, *except;
+    struct opt_list only, except;
     bool list;
 };
 enum verdict { HELD, FAILED, NOT_TRIED, ALLOWED };
@@ -57,9 +57,9 @@ static const struct opt opts[] = {
      "the server's largest upload (default 10 GiB)"},
     {"spend", 0, "TIME", OPT_DURATION, offsetof(struct refusals_conf, spend_us), 0, 3.6e9,
      "how long spending a budget may take; a row whose\nbudget needs more is not tried (default 60 s)"},
-    {"only", 0, "NAMES", OPT_STR, offsetof(struct refusals_conf, only), 0, 0,
+    {"only", 0, "NAMES", OPT_LIST, offsetof(struct refusals_conf, only), 0, 0,
      "these rows alone, separated by commas; a name ending\nin * takes all that begin so"},
-    {"except", 0, "NAMES", OPT_STR, offsetof(struct refusals_conf, except), 0, 0,
+    {"except", 0, "NAMES", OPT_LIST, offsetof(struct refusals_conf, except), 0, 0,
      "all but these rows, named likewise: what this server is\nknown to answer otherwise"},
     {"list", 0, NULL, OPT_FLAG, offsetof(struct refusals_conf, list), 0, 0, "print the rows' names, ask nothing"},
     {0},
@@ -90,27 +90,29 @@ static bool name_fits(struct sv pattern, const char *key)
     return sv_eq(k, pattern);
 }
 
-static bool any_fits(const char *names, const char *key)
+static bool any_fits(const struct opt_list *names, const char *key)
 {
-    struct sv rest = sv_of(names), word;
-    while (names && sv_split(&rest, ',', &word))
-        if (name_fits(sv_trim(word), key))
+    struct opt_words words = {.list = names};
+    struct sv word;
+    while (opt_words_next(&words, &word))
+        if (name_fits(word, key))
             return true;
     return false;
 }
 
 static bool wanted(const struct refusals_conf *conf, const struct refusal *f)
 {
-    return (!conf->only || any_fits(conf->only, f->key)) && !any_fits(conf->except, f->key);
+    return (!conf->only.n || any_fits(&conf->only, f->key)) && !any_fits(&conf->except, f->key);
 }
 
-static enum err names_valid(const char *option, const char *names, struct errinfo *ei)
+static enum err names_valid(const char *option, const struct opt_list *names, struct errinfo *ei)
 {
-    struct sv rest = sv_of(names), word;
-    while (names && sv_split(&rest, ',', &word)) {
+    struct opt_words words = {.list = names};
+    struct sv word;
+    while (opt_words_next(&words, &word)) {
         bool any = false;
         for (size_t i = 0; i < n_refusals; i++)
-            any = any || name_fits(sv_trim(word), refusals[i].key);
+            any = any || name_fits(word, refusals[i].key);
         if (!any)
             return err_set(ei, ERR_USAGE, "%s: no refusal is called '" SV_FMT "'; sim refusals --list names them",
                            option, SV_ARG(word));
@@ -446,15 +448,17 @@ static void print_list(FILE *out)
         fprintf(out, "%-28s %d  %s\n", refusals[i].key, refusals[i].status, refusals[i].asked);
 }
 
+static enum err verify(const void *arg, struct errinfo *ei)
+{
+    const struct refusals_conf *conf = arg;
+    enum err e = names_valid("--only", &conf->only, ei);
+    return e == ERR_OK ? names_valid("--except", &conf->except, ei) : e;
+}
+
 static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct refusals_conf *conf = arg;
     struct command_refusals *c;
-    enum err e = names_valid("--only", conf->only, ei);
-    if (e == ERR_OK)
-        e = names_valid("--except", conf->except, ei);
-    if (e != ERR_OK)
-        return e;
     if (conf->list) {
         print_list(ctx->out);
         return ERR_OK;
@@ -464,7 +468,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     c->stage = (struct stage){.ctx = ctx, .conf = {conf->max_upload_bytes, conf->spend_us}, .stop = &c->stop};
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;
-    e = carry_out(c, ei);
+    enum err e = carry_out(c, ei);
     clear(c);
     if (e == ERR_OK)
         report(c);
@@ -502,6 +506,7 @@ const struct command cmd_refusals = {
     .conf_size = sizeof(struct refusals_conf),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .verify = verify,
     .run = run_main,
     .offline = offline,
     .sample = sample,

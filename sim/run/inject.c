@@ -10,7 +10,6 @@
 
 #define MIB            1048576.0
 #define COUNT_MOST     5000
-#define SIZE_MOST_MIB  1048576.0
 #define STAND_STILL_US (300 * US_PER_S) /* big transfers wait for each other */
 #define BULK_STEP_US   (600 * US_PER_S)
 
@@ -36,8 +35,8 @@ static enum err parse_bigfiles(struct inject *in, const char *text, struct errin
         return malformed(text, ei);
     memcpy(at, rest.p, rest.n);
     at[rest.n] = '\0';
-    if (!sv_to_i64(count, &n) || n < 1 || n > COUNT_MOST || !sv_to_f64(size, &mib) || mib < 0 || mib > SIZE_MOST_MIB ||
-        opt_parse_duration(at, &in->bigfiles.at_us) != ERR_OK)
+    if (!sv_to_i64(count, &n) || n < 1 || n > COUNT_MOST || !sv_to_f64(size, &mib) || mib < BIGFILES_LEAST_MIB ||
+        mib > BIGFILES_MOST_MIB || opt_parse_duration(at, &in->bigfiles.at_us) != ERR_OK)
         return malformed(text, ei);
     in->count = (unsigned)n;
     in->bytes = (uint64_t)(mib * MIB);

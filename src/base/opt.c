@@ -367,6 +367,17 @@ enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t
     return ERR_OK;
 }
 
+bool opt_words_next(struct opt_words *w, struct sv *word)
+{
+    while (!sv_split(&w->rest, ',', word)) {
+        if (w->at == w->list->n)
+            return false;
+        w->rest = sv_of(w->list->items[w->at++]);
+    }
+    *word = sv_trim(*word);
+    return true;
+}
+
 void opt_done(const struct opt_table *tables, size_t n, void *base)
 {
     for (size_t t = 0; t < n; t++) {

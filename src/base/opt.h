@@ -3,6 +3,7 @@
 /* The command line as tables: positional arguments and options fill a struct at given offsets. Parsing never exits and
  * never prints: it returns ERR_USAGE with a sentence that names the argument and what it takes. Layer 0. */
 #include "base/err.h"
+#include "base/str.h"
 #include <stddef.h>
 #include <stdio.h>
 
@@ -19,6 +20,13 @@ struct opt_list {
     const char **items;
     size_t n;
 }; /* the array is owned by the list: opt_done frees it */
+/* The words of a list whose items are each "a,b": struct opt_words w = {list}; while (opt_words_next(&w, &word)) … */
+struct opt_words {
+    const struct opt_list *list;
+    size_t at;
+    struct sv rest;
+};
+bool opt_words_next(struct opt_words *w, struct sv *word); /* word: trimmed, borrowed from the list */
 struct opt {
     const char *name; /* "json": given as --json FILE or --json=FILE; at a time: --bulk@30 */
     char letter;      /* 'n' for -n, or 0 */

@@ -57,6 +57,13 @@ for my $case (
     [['check', '--log-level', 'loud'], qr/loud/],
     [['check', '--seed', '1,5'], qr/--seed.*1,5/],
     [['check', '--json'], qr/--json needs FILE/],
+    [['check', '--json', ''], qr/its name is empty/],
+    [['check', '--json', '-', '--csv', '-'], qr/--json and --csv cannot both go to stdout/],
+    [['check', '--json', 'same', '--csv', './same'], qr/--json and --csv cannot both go to same/],
+    [['check', '--trace', 'pg,nosuch'], qr/no module is called 'nosuch'/],
+    [['check', '--only', 'storage', '--only', 'nosuch'], qr/no check is called 'nosuch'/],
+    [['check', '--only', ''], qr/no check is called ''/],
+    [['check', '--only', 'storage,'], qr/no check is called ''/],
     [['check', "\e]0;x\a"], qr/\\x1b\]0;x\\x07/],
 ) {
     my ($args, $pattern) = @$case;
@@ -65,6 +72,25 @@ for my $case (
     like $r->{err}, qr/\Asim check: .*$pattern/, 'says what is wrong';
     unlike $r->{err}, qr/\e/, 'escaped';
 }
+for my $case (
+    [[qw(bigfiles 1 0)], qr/<MiB> takes a number from 0\.001 /],
+    [[qw(run 1 1 1 1), 'surplus'], qr/unexpected argument "surplus"/],
+    [[qw(seed 1 0.01 --preset huge)], qr/--preset takes drive or desktop, not "huge"/],
+    [[qw(ramp 5 --stop-on nonsense)], qr/nonsense/],
+    [[qw(ramp 5 --settle 2min --hold 1min)], qr/--settle is longer than --hold/],
+    [[qw(refusals --only no_token --only nosuch)], qr/no refusal is called 'nosuch'/],
+    [[qw(baseline --only disk --only nosuch)], qr/"nosuch"/],
+    [[qw(http http://127.0.0.1:1/ --header nocolon)], qr/--header takes 'Name: value'/],
+) {
+    my ($args, $pattern) = @$case;
+    $r = sim($args, dir => $dir);
+    is $r->{status}, 2, "@$args: usage, before a server is asked for";
+    like $r->{err}, qr/\Asim $args->[0]: .*$pattern/, 'says what is wrong';
+    is $r->{out}, '', 'nothing on stdout';
+}
+$r = sim(['check', '--run', 'nosuch'], dir => $dir);
+is $r->{status}, 3, 'a run that is not there is told before a server is asked for';
+like $r->{err}, qr{cannot open the ledger nosuch/ledger\.bin}, 'and named';
 $r = sim(['check', '--json', "$dir/wrong.json", '--nonsense'], dir => $dir);
 is json_file("$dir/wrong.json")->{exit}, 2, 'a mistake leaves its JSON too';
 $r = sim(['check', '--json', "$dir/no/such/folder.json"], dir => $dir, env => { TMA_URL => 'http://127.0.0.1:1' });
@@ -88,7 +114,7 @@ my %target = (dir => $dir, env => { TMA_URL => 'http://127.0.0.1:' . $hung->sock
 my @held; # a connection that goes out of scope would be an answer
 sub waiting {
     my ($h) = @_;
-    sim_read($h, 10, sub { $_[0]{out} =~ /^target/m });
+    sim_read($h, 10, sub { "$_[0]{out}$_[0]{err}" =~ /^target/m });
     push @held, $hung->accept;
     ok $held[-1], 'it asks the server';
     return $h;
@@ -106,15 +132,20 @@ for my $signal (qw(INT TERM HUP)) {
     is $j->{exit}, 130, 'and tells the status';
 }
 
-my $h = waiting(sim_start(['check'], %target));
-close $h->{out_fh};
-sim_finish($h, 10);
-is $h->{status}, 141, 'the reader left: 141, as SIGPIPE would tell';
-cmp_ok $h->{seconds}, '<', 4, 'noticed without writing';
-unlike $h->{err}, qr/pipe|abort|signal|core/i, 'without crash text';
+for my $args (['check'], ['check', '--json', '-']) {
+    my $h = waiting(sim_start($args, %target));
+    close $h->{out_fh};
+    sim_finish($h, 10);
+    is $h->{status}, 141, "@$args: the reader left: 141, as SIGPIPE would tell";
+    cmp_ok $h->{seconds}, '<', 4, 'noticed without writing';
+    unlike $h->{err}, qr/pipe|abort|signal|core/i, 'without crash text';
+}
 
 $r = sim(['check'], %target, env => { TMA_URL => 'http://127.0.0.1:1' }, wrap => ['sh', '-c', 'exec "$@" >&-', 'sh']);
 is $r->{status}, 3, 'a closed stdout harms nothing';
+$r = sim(['check', '--json', '-'], %target, wrap => ['sh', '-c', 'exec "$@" >&-', 'sh']);
+is $r->{status}, 2, 'unless the result was to go there';
+like $r->{err}, qr/stdout is closed/, 'and says so';
 SKIP: {
     skip 'no /dev/full', 1 unless -e '/dev/full';
     $r = sim(['--help'], wrap => ['sh', '-c', 'exec "$@" >/dev/full', 'sh']);

@@ -184,11 +184,27 @@ static void scaled_values(void **state)
     assert_int_equal(opt_parse_size("9EiB", &v), ERR_USAGE);
 }
 
+static void words_of_a_list(void **state)
+{
+    (void)state;
+    static const char *items[] = {"a, b", "", "c,"}, *const expected[] = {"a", "b", "", "c", ""};
+    const struct opt_list list = {items, ARRAY_LEN(items)}, none = {NULL, 0};
+    struct opt_words w = {.list = &list}, empty = {.list = &none};
+    struct sv word;
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        assert_true(opt_words_next(&w, &word));
+        assert_true(sv_eq_cstr(word, expected[i]));
+    }
+    assert_false(opt_words_next(&w, &word));
+    assert_false(opt_words_next(&w, &word));
+    assert_false(opt_words_next(&empty, &word));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_lines), cmocka_unit_test(bad_lines),     cmocka_unit_test(hostile_arguments),
-        cmocka_unit_test(help_wins),  cmocka_unit_test(scaled_values),
+        cmocka_unit_test(help_wins),  cmocka_unit_test(scaled_values), cmocka_unit_test(words_of_a_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,6 +62,7 @@ struct result {
     enum err err; /* the command's own end */
     struct errinfo why;
     bool interrupted, reader_gone; /* reader_gone: stdout was closed by the other side */
+    bool judged;                   /* the summary ends with a verdict; it always does when something was checked */
     bool failures_matter; /* a failed operation makes the run unhealthy, unless a threshold speaks of failures */
     int64_t seconds_us;
     struct stats stats;

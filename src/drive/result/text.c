@@ -197,7 +197,7 @@ static void print_verdict(const struct result *r, const struct painter *p)
     struct result_verdict v = result_verdict(r);
     const char *sep = "";
 
-    if (r->interrupted || r->err || !(r->failures_matter || r->n_checks || r->n_thresholds))
+    if (r->interrupted || r->err || !(r->judged || r->n_checks || r->n_thresholds))
         return;
     if (!v.failed && !v.violated && !v.missed) {
         uint64_t not_run = 0;
