@@ -94,7 +94,8 @@ $(OBJ)/flags: FORCE
 	@printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(FLAGS_TEXT))' > $@
 
 # ---- tests: make test runs all of them, each kind also stands alone. PROVE_FLAGS=-v shows each line ----
-PROVE = prove --timer $(PROVE_FLAGS)
+PROVE = prove --timer $(PROVE_FLAGS) --exec 'perl tests/one'
+export FAILED := $(abspath $(BUILD)/failed)
 export SIM := $(abspath $(OBJ)/sim.bin)
 export DRIVESIM_ROOT := $(CURDIR)
 
@@ -112,7 +113,7 @@ $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
 unit: $(UNIT)
-	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 --exec '' $(UNIT)
+	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 $(UNIT)
 # The others wait more than they work: so many at once, those that take longest first.
 LONG := bigfiles content meta store run chaos judge stack bulk webdav sftp refusals file_cases run_verdicts cases run_sessions ramp run_events run_streams
 SLOW_FIRST = $(wildcard $(LONG:%=tests/$@/%.t)) $(filter-out $(LONG:%=tests/$@/%.t),$(sort $(wildcard tests/$@/*.t)))
@@ -131,7 +132,7 @@ $(OBJ)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h $(ARCHI
 	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(LINK)
 
 replay: $(FUZZ)
-	@$(PROVE) --exec '' $(FUZZ)
+	@$(PROVE) $(FUZZ)
 fuzz-run: $(FUZZ)
 	@for f in $(FUZZ); do n=$${f##*/}; mkdir -p $(OBJ)/found/$$n; echo "fuzzing $$n"; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
@@ -156,11 +157,11 @@ chaos: $(OBJ)/sim.bin
 	@RUNS=$(RUNS) ONLY=$(ONLY) JOBS=$(JOBS) WRITE=$(WRITE) perl tests/chaos.pl
 
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
-# A kind that fails does not keep the others from running.
+# A kind that fails does not keep the others from running; what failed is told again at the end.
 test: deps
-	@failed=; for kind in lint unit 'V=asan replay' comp sys; do \
+	@rm -rf $(FAILED); failed=; for kind in lint unit 'V=asan replay' comp sys; do \
 	  echo "== $$kind"; $(MAKE) --no-print-directory $$kind || failed="$$failed $${kind##* }"; done; \
-	  [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+	  [ -z "$$failed" ] || { perl tests/one; echo "failed:$$failed"; exit 1; }
 
 # ---- from nothing to a verdict ----
 deps:

@@ -2,6 +2,7 @@ package Drive;
 # A plain client of the Drive API for tests that look at single answers: one login, HTTP::Tiny, no retries.
 use strict;
 use warnings;
+use Failed;
 use HTTP::Tiny;
 use JSON::PP;
 
@@ -40,6 +41,7 @@ sub call {
     $h{'Content-Type'} //= 'application/json' if ref $body;
     my $r = $self->{http}->request($method, $self->{url} . $path, { headers => \%h, defined $body ? (content => ref $body ? $json->encode($body) : $body) : () });
     my $value = eval { $json->decode($r->{content}) };
+    Failed::answered("$method $path: $r->{status}", $r->{content});
     return { status => $r->{status}, text => $r->{content}, json => $value, headers => $r->{headers} };
 }
 

@@ -3,6 +3,7 @@ package DriveClient;
 # "100 Continue", send chunks, or go on sending after it was refused. One connection a request.
 use strict;
 use warnings;
+use Failed;
 use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
@@ -83,6 +84,7 @@ sub answer {
     } else { 1 while $more->() }
     $r{body} = $text;
     $r{json} = eval { $json->decode($text) } if ($h->{'content-type'} // '') =~ m{^application/json};
+    Failed::answered("answer: $r{status}", $text);
     return \%r;
 }
 

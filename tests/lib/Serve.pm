@@ -4,6 +4,7 @@ package Serve;
 use strict;
 use warnings;
 use Exporter 'import';
+use Failed;
 use IO::Socket::INET;
 use JSON::PP;
 use Sim;
@@ -119,7 +120,7 @@ sub more {
 sub answer {
     my ($s, $timeout) = @_;
     my $buf = delete ${*$s}{rest} // '';
-    while ($buf !~ /\r\n\r\n/) { more($s, \$buf, $timeout // 10) or return { status => 0, headers => {}, body => $buf } }
+    while ($buf !~ /\r\n\r\n/) { more($s, \$buf, $timeout // 10) or do { Failed::answered('no answer', $buf); return { status => 0, headers => {}, body => $buf } } }
     my ($top, $rest) = split /\r\n\r\n/, $buf, 2;
     my ($line, @lines) = split /\r\n/, $top;
     my %r = (status => (split ' ', $line)[1], headers => { map { /^([^:]+):\s*(.*)$/ ? (lc $1, $2) : () } @lines });
@@ -144,6 +145,7 @@ sub answer {
     }
     else { $r{body} = $rest . rest($s, $timeout) }
     $r{json} = eval { JSON::PP->new->utf8->allow_nonref->decode($r{body}) };
+    Failed::answered("answer: $line", $r{body});
     return \%r;
 }
 

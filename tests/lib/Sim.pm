@@ -4,6 +4,8 @@ package Sim;
 use strict;
 use warnings;
 use Exporter 'import';
+use Failed;
+use File::Temp ();
 use IO::Select;
 use IPC::Open3;
 use JSON::PP;
@@ -20,7 +22,11 @@ my $program = $ENV{SIM} // "$root/build/sim"; # read now: the environment of a t
 sub sim_path { return $program }
 
 # The environment of a user with nothing set: no target, no proxy, plain locale.
-my @KEEP = qw(PATH HOME USER LANG TMPDIR ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
+my @KEEP = qw(PATH HOME USER LANG ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
+
+# Generators are found by a folder there: a `sim stop` of somebody else's must not end ours, nor ours theirs.
+my $tmp = File::Temp::tempdir('sim-XXXXXX', TMPDIR => 1);
+chmod 01777, $tmp;
 
 # sim_start(\@args, env => {…}, dir => DIR, stdin => TEXT, wrap => [prefix command], program => a copy of it) starts it and
 # returns a handle.
@@ -28,14 +34,14 @@ my @KEEP = qw(PATH HOME USER LANG TMPDIR ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 # 120) ends a hanging one by its pid and gives the status 'timeout'.
 sub sim_start {
     my ($args, %opt) = @_;
-    local %ENV = ((map { defined $ENV{$_} ? ($_ => $ENV{$_}) : () } @KEEP), %{ $opt{env} // {} });
+    local %ENV = ((map { defined $ENV{$_} ? ($_ => $ENV{$_}) : () } @KEEP), TMPDIR => $tmp, %{ $opt{env} // {} });
     my @cmd = (@{ $opt{wrap} // [] }, $opt{program} // sim_path(), @$args);
     @cmd = ('sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', $opt{dir}, @cmd) if $opt{dir};
     my $err = gensym;
     my $pid = open3(my $in, my $out, $err, @cmd);
     print {$in} $opt{stdin} if defined $opt{stdin};
     close $in;
-    return { pid => $pid, out_fh => $out, err_fh => $err, out => '', err => '', started => time };
+    return { what => "sim @$args", pid => $pid, out_fh => $out, err_fh => $err, out => '', err => '', started => time };
 }
 
 # Reads what comes until $stop->($handle) holds (1), both streams end (1), or the time is over (0).
@@ -64,6 +70,7 @@ sub sim_finish {
     $h->{signal} = $? & 127;
     $h->{status} = !$ended ? 'timeout' : $h->{signal} ? 128 + $h->{signal} : $? >> 8;
     $h->{seconds} = time - $h->{started};
+    Failed::said(sprintf('%s: status %s after %.1f s', @$h{qw(what status seconds)}), @$h{qw(out err)});
     return $h;
 }
 
@@ -106,7 +113,7 @@ use Scalar::Util qw(refaddr weaken);
 my %live;
 my $main = $$;
 $SIG{$_} //= sub { $$ == $main ? exit 1 : POSIX::_exit(1) } for qw(INT TERM HUP); # so that END runs
-END { local $?; $_ && $_->close for values %live }
+END { local $?; $_ && $_->close for values %live; remove_tree($tmp) if $$ == $main }
 
 sub new {
     my ($class, @args) = @_;

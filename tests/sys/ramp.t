@@ -10,7 +10,6 @@ use Serve;
 use Sim;
 
 my $stack = Sim::Stack->new('--no-server');
-$ENV{TMPDIR} = tempdir(CLEANUP => 1); # the switch's own folder: other people's generators are none of ours
 my $dir = $stack->{dir};
 my $server;
 sub serve { undef $server; $server = Serve->new($stack, '--login-budget', 0, @_); return }
