@@ -1,9 +1,12 @@
 #include "base/hash.h"
 #include "sim/app/actions.h"
+#include "sim/app/errand.h"
 
 #include <string.h>
 
-#define LOCK_TTL_S 120
+#define LOCK_TTL_S      120
+#define UNLOCK_TRIES    3
+#define UNLOCK_AGAIN_US (250 * US_PER_MS)
 
 /* 1: held; 0: the server has no locks; -1: not granted, and the action is over. */
 static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct api_lock *lock, struct api_result *r)
@@ -37,17 +40,28 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
     return -1;
 }
 
+/* Tried again where no answer comes, also in the last seconds of a run that is cut: the lock would keep others waiting
+ * until it lapses. */
 static MAY_YIELD void let_go(struct action *x, const struct picked *t, const struct api_lock *lock)
 {
     struct app *a = x->app;
     struct call c = CALL(a, CAUSE_ACTION);
     struct api_result r;
     struct ledger_record rec = {0};
+    bool in_doubt = false;
     action_text(rec.other_id, sizeof(rec.other_id), lock->id);
     action_intend(x, &rec, OP_UNLOCK, t);
-    do /* also in the last second of a run that is cut: the lock would keep others waiting until it lapses */
-        api_unlock(a->api, t->id, lock->id, &r);
-    while (call_again(&c, &r));
+    for (unsigned tries = 1;; tries++) {
+        do
+            api_unlock(a->api, t->id, lock->id, &r);
+        while (call_again(&c, &r));
+        if (tries == UNLOCK_TRIES || !errand_transient(&r))
+            break;
+        in_doubt = true;
+        (void)!worker_sleep(a->w, UNLOCK_AGAIN_US, PHASE_CUT);
+    }
+    if (in_doubt && r.outcome == OUT_CONFLICT)
+        r.outcome = OUT_OK; /* lost it has by now: a try whose answer was lost had been heard */
     action_told(x, &rec, &r, NULL);
     if (action_is_404(&r))
         r.outcome = OUT_CONFLICT; /* the file was trashed meanwhile, the lock went with it */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LAPSE_MOST_US (150 * US_PER_S)
+
 /* NULL: cannot sign in, why in ei. */
 static MAY_YIELD struct api *enter(struct clean *c, const struct target_login *l, struct errinfo *ei)
 {
@@ -104,13 +106,81 @@ void clean_given_print(const struct clean *c)
     }
 }
 
+/* ---- removal ---- */
+
+static bool is_locked(const struct api_result *r)
+{
+    return r->outcome == OUT_CONFLICT && strcmp(r->code, "LOCKED") == 0;
+}
+
+/* Some servers let a lock go for the login alone that took it: the others of the same tree are asked, too. */
+static MAY_YIELD void unclaim_by_others(struct clean *c, const struct clean_account *x, struct api_locks_left *left,
+                                        struct api_result *r)
+{
+    const struct target *t = c->ctx->target;
+    for (size_t i = 0; i < t->n_logins && is_locked(r) && left->left > 0 && !c->stop; i++) {
+        struct errinfo ei;
+        struct api *a = strcmp(t->logins[i].name, x->owner.email) == 0 ? NULL : enter(c, &t->logins[i], &ei);
+        if (a && strcmp(api_tree(a), api_tree(x->api)) == 0) {
+            c->requests++;
+            (void)!api_unclaim(a, left, r);
+        }
+        if (a)
+            api_free(&a);
+    }
+}
+
+/* Interrupted at the next second. */
+static MAY_YIELD void wait_a_while(const struct clean *c, int64_t us)
+{
+    struct mono until = mono_add(mono_now(), us), second;
+    while (!c->stop && mono_before(mono_now(), until)) {
+        second = mono_add(mono_now(), US_PER_S);
+        coro_sleep_until(c->ctx->loop, mono_before(second, until) ? second : until);
+    }
+}
+
+static void name_holder(const struct api_locks_left *left, struct api_result *r)
+{
+    char length[32];
+    str_format(r->reason, sizeof(r->reason), "%.110s, %s%s: let it go, then clean again", left->first,
+               left->longest_us < 0 ? "without an end" : "for another ",
+               left->longest_us < 0 ? "" : str_duration(length, sizeof(length), left->longest_us));
+}
+
+/* What others hold lapses: that is waited for, once and no longer than an app's lock lasts. */
+static MAY_YIELD enum err unclaim(struct clean *c, const struct clean_account *x, struct api_result *r)
+{
+    struct api_locks_left left;
+    char length[32];
+    c->requests++;
+    enum err e = api_unclaim(x->api, &left, r);
+    if (e == ERR_OK && is_locked(r))
+        unclaim_by_others(c, x, &left, r);
+    if (e != ERR_OK || !is_locked(r) || c->stop)
+        return e;
+    int64_t wait = left.left == 0 ? LAPSE_MOST_US : left.longest_us;
+    if (wait >= 0 && wait <= LAPSE_MOST_US) {
+        fprintf(c->ctx->out, "%s: %s%s: waiting for the lock to lapse, at most %s\n", x->owner.email,
+                left.left ? left.first : "something in it is locked, the server does not tell by whom",
+                left.left > 1 ? ", and others" : "", str_duration(length, sizeof(length), wait));
+        fflush(c->ctx->out);
+        wait_a_while(c, wait + US_PER_S);
+        c->requests++;
+        e = api_unclaim(x->api, &left, r);
+    }
+    if (e == ERR_OK && is_locked(r) && left.left > 0)
+        name_holder(&left, r);
+    return e;
+}
+
 void clean_given_remove(struct clean *c)
 {
     for (size_t i = 0; i < c->n_accounts && !c->stop; i++) {
         const struct clean_account *x = &c->accounts[i];
         struct api_result r;
-        c->requests++;
-        enum err e = x->api ? api_unclaim(x->api, &r) : api_account_remove(c->admin, x->owner.email, &r);
+        c->requests += !x->api;
+        enum err e = x->api ? unclaim(c, x, &r) : api_account_remove(c->admin, x->owner.email, &r);
         if (e != ERR_OK || r.outcome != OUT_OK)
             clean_left(c, "%s %s: %d %s", x->api ? "drivesim's folder of" : "the account", x->owner.email, r.status,
                        r.reason);

@@ -131,6 +131,39 @@ for my $hrefs (qw(raw absolute)) {
     is scalar(grep { $_->{method} eq 'LOCK' && ($_->{headers}{'if-match'} // '') ne '*' } @{ $d->log }), 0, 'K09: a lock is asked for what is there';
 }
 
+# ---- K05: no lock outlives the run, whichever answer was lost
+for my $lost ([ LOCK => drop => 1 ], [ UNLOCK => drop => 1 ], [ UNLOCK => status => 503 ]) {
+    my ($method, $how, $arg) = @$lost;
+    my $d = seeded();
+    $d->rule(method => $method, $how => $arg, times => 2);
+    my $r = run_on($d, qw(run 1 2 120 2 --mix), "$dir/saves");
+    cmp_ok $d->count(qr/^$method /), '>=', 2, "K05: $method, $how: it was lost";
+    is_deeply $d->locks, {}, "K05: $method, $how: and no lock is left" or diag $r->{out};
+    is $r->{json}{operations}{unlock}{failed}, 0, "K05: $method, $how: letting go did not fail" or diag $r->{out};
+}
+
+# ---- K05: clean, where locks are in its way
+{
+    my $d = seeded();
+    my ($file) = grep { m{/.+/.+/} && $d->tree->{$_} >= 0 } sort keys %{ $d->tree };
+    $d->lock($file, 'drivesim of another day', 3600);
+    my $r = run_on($d, qw(clean --yes));
+    is $r->{status}, 0, 'K05: clean lets a lock of ours go' or diag $r->{out}, $r->{err};
+    is_deeply [ keys %{ $d->locks } ], [], 'K05: it is gone';
+    is_deeply [ grep { length } keys %{ $d->tree } ], [], 'K05: and the tree';
+    $d = seeded();
+    $d->lock($file, 'carol', 2);
+    $r = run_on($d, qw(clean --yes));
+    is $r->{status}, 0, q(K05: somebody else's is waited for) or diag $r->{out}, $r->{err};
+    like $r->{out}, qr{/\S.*, held by carol: waiting for the lock to lapse, at most \d}, 'K05: which is said';
+    $d = seeded();
+    $d->lock($file, 'carol', 3600);
+    $r = run_on($d, qw(clean --yes));
+    is $r->{status}, 1, 'K05: but not for an hour';
+    like $r->{out}, qr{not removed: drivesim's folder of ann: 42[34] /\S.*, held by carol, for another .*: let it go, then clean again}, 'K05: who holds it, and how long';
+    is $d->locks->{$file}, 'carol', 'K05: and it is left alone';
+}
+
 # ---- U07: acknowledged, and stored as nothing
 {
     my $d = FakeDav->new(empty => 1);

@@ -4,6 +4,8 @@ package FakeDav;
 #
 #   my $d = FakeDav->new(users => { ann => 'pw' });
 #   $d->rule(method => 'DELETE', path => qr{/x$}, status => 207, body => $xml, times => 1);   # instead of what it does
+#   $d->rule(method => 'LOCK', drop => 1, times => 1);   # done, but the connection ends without an answer
+#   $d->lock($path, 'carol', 5);   # somebody's lock, which lapses after 5 s
 #   etags => 'weak' | 'gzip' | 'none' | 'fresh'   # W/"x" for ever; "x-gzip" listed, "x" compared; none; weak for a second
 #   hrefs => 'raw' | 'absolute'                   # not encoded; with scheme and host
 #   cloud => 1                                    # as Nextcloud: status.php, files of each user, OCS accounts, oc:fileid,
@@ -59,6 +61,8 @@ sub tree { return $_[0]->_ctl('tree') }    # {path => size, or -1 of a folder}; 
 sub logins { return $_[0]->_ctl('logins') }
 sub bin { return $_[0]->_ctl('bin') }      # {item => where it was}, of all users
 sub resize { my ($self, $path, $by) = @_; return $self->_ctl(resize => [ $path, $by ]) }    # what oc:size tells of a folder
+sub lock { my ($self, @a) = @_; return $self->_ctl(lock => \@a) }
+sub locks { return $_[0]->_ctl('locks') }    # {path => owner}
 sub put { my ($self, $path, $data) = @_; return $self->_ctl(put => [ $path, $data ]) }    # data undef: a folder
 sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
 sub stop {
@@ -93,7 +97,8 @@ sub serve {
                 my $body = substr $in{$fh}, length($head) + 4, $length // 0;
                 substr $in{$fh}, 0, length($head) + 4 + ($length // 0), '';
                 my $answer = $self->answer($head, $body);
-                my $last = $answer =~ /^Connection: close\r/m;
+                my $last = !defined $answer || $answer =~ /^Connection: close\r/m;
+                $answer //= '';
                 while (length $answer) { my $w = syswrite $fh, $answer; last if !$w; substr $answer, 0, $w, '' }
                 next if !$last;
                 $sel->remove($fh);
@@ -117,7 +122,9 @@ sub answer {
         return "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: " . length($json) . "\r\n\r\n$json";
     }
     my ($status, $type, $text, @more) = $self->handle($method, $target, \%h, $body);
+    my $drop = delete $self->{drop};
     push @{ $self->{log} }, { method => $method, path => $target, status => $status, headers => \%h, $method eq 'PROPFIND' ? (body => $body) : () };
+    return if $drop;
     $text = '' if $method eq 'HEAD';
     return join "\r\n", "HTTP/1.1 $status X", 'Content-Type: ' . ($type // 'text/html'), 'Content-Length: ' . length($text // ''),
         @more, '', $text // '';
@@ -129,6 +136,8 @@ sub ctl_tree { my ($self) = @_; return { map { $_ => $self->{tree}{$_}{dir} ? -1
 sub ctl_logins { return [ sort keys %{ $_[0]{c}{users} } ] }
 sub ctl_bin { my ($self) = @_; return { map { my $b = $_; map { $_ => $b->{$_}{from} } keys %$b } values %{ $self->{bins} } } }
 sub ctl_resize { my ($self, $a) = @_; $self->{resized}{ $a->[0] } = $a->[1]; return 1 }
+sub ctl_lock { my ($self, $a) = @_; $self->{locks}{ $a->[0] } = { token => 'urn:uuid:' . ++$self->{n}, owner => $a->[1], until => time + $a->[2] }; return 1 }
+sub ctl_locks { my ($self) = @_; return { map { $self->held($_) ? ($_ => $self->{locks}{$_}{owner}) : () } keys %{ $self->{locks} } } }
 sub ctl_put { my ($self, $a) = @_; $self->store($a->[0], $a->[1]); return 1 }
 
 sub store {
@@ -158,6 +167,7 @@ sub handle {
         next if defined $r->{method} && $r->{method} ne $method;
         next if defined $r->{path} && $target !~ /$r->{path}/;
         next if defined $r->{times} && $r->{times}-- <= 0;
+        if ($r->{drop}) { $self->{drop} = 1; next }
         return ($r->{status}, 'application/xml', $r->{body} // '', @{ $r->{headers} // [] });
     }
     if ($c->{cloud} && $target eq '/status.php') { return (200, 'application/json', '{"installed":true,"versionstring":"29.0.4","productname":"Nextcloud"}') }
@@ -243,6 +253,8 @@ sub do_GET {
 sub do_DELETE {
     my ($self, $path, $h, undef, $root) = @_;
     return (404, undef, '') if !$self->{tree}{$path};
+    return (423, undef, '') if $self->held($path) && ($h->{if} // '') !~ /\Q$self->{locks}{$path}{token}\E/;
+    return (424, undef, '') if grep { index($_, "$path/") == 0 && $self->held($_) } keys %{ $self->{locks} };
     my %gone = map { substr($_, length $path) => delete $self->{tree}{$_} } grep { $_ eq $path || index($_, "$path/") == 0 } keys %{ $self->{tree} };
     $self->touched($path);
     my ($user) = $root =~ m{/files/(.*)};
@@ -291,23 +303,33 @@ sub transfer {
         my $n = $self->{tree}{$old};
         $self->{tree}{ $to . substr $old, length $path } = $move ? $n : { %$n, id => ++$self->{n}, at => time };
         delete $self->{tree}{$old} if $move;
+        delete $self->{locks}{$old} if $move;    # RFC 4918, 7.5: they do not move
     }
     $self->touched($_) for $to, $move ? $path : ();
     return (201);
 }
 sub do_MOVE { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 1) }
 sub do_COPY { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 0) }
+sub held { my ($self, $path) = @_; my $l = $self->{locks}{$path}; return $l && $l->{until} > time }
 sub do_LOCK {
-    my ($self, $path, $h) = @_;
+    my ($self, $path, $h, $body) = @_;
     return (405, undef, '') if !$self->{c}{locks};
-    return (423, undef, '') if $self->{locks}{$path} && ($h->{if} // '') !~ /\Q$self->{locks}{$path}\E/;
-    return (200, 'application/xml', '') if $self->{locks}{$path}; # refreshed
+    my $l = $self->held($path) ? $self->{locks}{$path} : undef;
+    my ($ttl) = ($h->{timeout} // '') =~ /Second-(\d+)/;
+    return (423, undef, '') if $l && ($h->{if} // '') !~ /\Q$l->{token}\E/;
+    if ($l) { $l->{until} = time + ($ttl // 120); return (200, 'application/xml', '') } # refreshed
     my $new = !$self->{tree}{$path}; # RFC 4918, 7.3: an empty file is made
     $self->store($path, '') if $new;
-    my $token = $self->{locks}{$path} = 'urn:uuid:' . ++$self->{n};
-    return ($new ? 201 : 200, 'application/xml', '', "Lock-Token: <$token>");
+    my ($owner) = $body =~ m{<D:owner>(.*?)</D:owner>};
+    $self->{locks}{$path} = { token => 'urn:uuid:' . ++$self->{n}, owner => $owner, until => time + ($ttl // 120) };
+    return ($new ? 201 : 200, 'application/xml', '', "Lock-Token: <$self->{locks}{$path}{token}>");
 }
-sub do_UNLOCK { my ($self, $path) = @_; return delete $self->{locks}{$path} ? (204) : (409, undef, '') }
+sub do_UNLOCK {
+    my ($self, $path, $h) = @_;
+    return (409, undef, '') if !$self->held($path) || ($h->{'lock-token'} // '') ne "<$self->{locks}{$path}{token}>";
+    delete $self->{locks}{$path};
+    return (204);
+}
 
 sub xml { return $_[0] =~ s/&/&amp;/gr =~ s/</&lt;/gr }
 sub item {
@@ -320,6 +342,9 @@ sub item {
     my $props = $n->{dir} ? '<d:resourcetype><d:collection/></d:resourcetype>' : '<d:resourcetype/><d:getcontentlength>' . length($n->{data}) . '</d:getcontentlength>';
     $props .= '<d:getetag>' . xml($tag) . '</d:getetag>' if length $tag;
     $props .= sprintf '<oc:fileid>%08d</oc:fileid><oc:size>%d</oc:size>', $n->{id}, $self->total($path) if $c->{cloud};
+    my $l = $self->held($path) ? $self->{locks}{$path} : undef;
+    $props .= '<d:lockdiscovery><d:activelock><d:locktype><d:write/></d:locktype><d:owner>' . xml($l->{owner}) . '</d:owner><d:timeout>Second-'
+        . int($l->{until} - time + 0.999) . "</d:timeout><d:locktoken><d:href>$l->{token}</d:href></d:locktoken></d:activelock></d:lockdiscovery>" if $l;
     my $sum = $n->{dir} ? undef : ($c->{checksum} // $n->{sum});
     $props .= "<oc:checksums><oc:checksum>$sum</oc:checksum></oc:checksums>" if $c->{cloud} && defined $sum;
     $props .= '<d:quota-used-bytes>' . $self->total('') . '</d:quota-used-bytes><d:quota-available-bytes>-3</d:quota-available-bytes>' if $c->{cloud} && $n->{dir};

@@ -28,7 +28,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    ANSWERS(api_unclaim(app, &r), 200);
+    struct api_locks_left left;
+    ANSWERS(api_unclaim(app, &left, &r), 200);
     api_free(&app);
     return live_api_down();
 }

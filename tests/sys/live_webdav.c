@@ -44,7 +44,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    GOES_WELL(api_unclaim(app, &r));
+    struct api_locks_left left;
+    GOES_WELL(api_unclaim(app, &left, &r));
     api_free(&app);
     api_free(&other);
     api_space_free(&space);

@@ -129,6 +129,11 @@ for my $kind (@SERVERS) {
         like $x->{err}, $says, "$kind: $what: the sentence";
     }
 
+    # ---- K05: a lock that another login's app left behind
+    my ($file) = map { substr $_, length $d->files } split /\n/, qx(find '@{[ $d->files ]}' -name '*.*' -size +0 | grep -v ' ' | sort);
+    is qx(curl -s -o /dev/null -w '%{http_code}' --anyauth -u 'bob:pass:two' -X LOCK -H 'Timeout: Second-3600' -H 'Depth: 0' --data-binary '<D:lockinfo xmlns:D="DAV:"><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner>drivesim of yesterday</D:owner></D:lockinfo>' '@{[ $d->http_url . $file ]}'),
+        200, "$kind: K05: bob holds a file";
+
     # ---- clean takes away what is ours
     $r = $sim->('clean', '--yes', @users);
     $ok->($r, 'clean');

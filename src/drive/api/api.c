@@ -302,9 +302,10 @@ enum err api_claim(struct api *a, struct api_result *r)
     return CALL(claim, r, r);
 }
 
-enum err api_unclaim(struct api *a, struct api_result *r)
+enum err api_unclaim(struct api *a, struct api_locks_left *left, struct api_result *r)
 {
-    return CALL(unclaim, r, r);
+    *left = (struct api_locks_left){0};
+    return CALL(unclaim, r, left, r);
 }
 
 enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)

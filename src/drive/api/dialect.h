@@ -18,7 +18,7 @@ struct api_dialect {
      * the target's first login. NULL: target_probe.c does it. */
     MAY_YIELD enum err (*greet)(struct api *, struct errinfo *);
     MAY_YIELD enum err (*claim)(struct api *, struct api_result *);
-    MAY_YIELD enum err (*unclaim)(struct api *, struct api_result *);
+    MAY_YIELD enum err (*unclaim)(struct api *, struct api_locks_left *, struct api_result *);
     MAY_YIELD enum err (*probe)(struct api *, struct api_result *);
     MAY_YIELD enum err (*sign_up)(struct api *, const char *, const char *, const char *, struct api_result *);
     MAY_YIELD enum err (*sign_in)(struct api *, const char *, const char *, struct api_result *);

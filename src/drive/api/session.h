@@ -52,8 +52,9 @@ MAY_YIELD enum err api_probe(struct api *a, struct api_result *r); /* asks which
 /* On a server with given logins: makes the one folder that all work stays in, and marks it as ours; fine when it is
  * there and ours. Refused when somebody else's folder has its name. */
 MAY_YIELD enum err api_claim(struct api *a, struct api_result *r);
-/* Removes that folder with all that is in it; fine when it is not there. */
-MAY_YIELD enum err api_unclaim(struct api *a, struct api_result *r);
+/* Removes that folder with all that is in it; fine when it is not there. Edit locks in it that drivesim left behind are
+ * let go; refused with LOCKED, *left tells of the others. */
+MAY_YIELD enum err api_unclaim(struct api *a, struct api_locks_left *left, struct api_result *r);
 MAY_YIELD enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
 /* The same for what comes after a command's main work: a session that this program has had of the login is used once
  * more if the server still takes it (asked by one small call), since limiters count sign-ins. */

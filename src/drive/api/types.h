@@ -45,6 +45,11 @@ struct api_lock {
     char id[DRIVE_ID_MAX + 1], version[DRIVE_ID_MAX + 1];
     struct wall expires;
 };
+struct api_locks_left { /* in a tree that cannot be deleted because of them */
+    unsigned released, left;
+    int64_t longest_us; /* until the last of those that are left lapses; -1: never, or not told */
+    char first[200];    /* "/a/b.txt, held by carol" */
+};
 struct api_job { /* id "": done at once */
     char id[DRIVE_ID_MAX + 1];
     bool done, failed;

@@ -454,8 +454,9 @@ static MAY_YIELD enum err claim(struct api *a, struct api_result *r)
     return e;
 }
 
-static MAY_YIELD enum err unclaim(struct api *a, struct api_result *r)
+static MAY_YIELD enum err unclaim(struct api *a, struct api_locks_left *left, struct api_result *r)
 {
+    (void)left; /* no locks here */
     struct sftp_op op;
     struct sftp_attrs attrs;
     if (!sftp_op_begin(&op, a, r, true))

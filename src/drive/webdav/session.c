@@ -3,6 +3,7 @@
 #include "drive/api/scheme.h"
 #include "drive/target.h"
 #include "drive/webdav/cloud.h"
+#include "drive/webdav/lock.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -244,10 +245,19 @@ enum err webdav_claim(struct api *a, struct api_result *r)
     return ERR_OK;
 }
 
-enum err webdav_unclaim(struct api *a, struct api_result *r)
+static MAY_YIELD enum err remove_place(struct api *a, struct api_result *r)
+{
+    struct buf path = BUF_INIT(DAV_PATH_MAX);
+    enum err err = buf_appendf(&path, "%s/", dav_of(a)->root);
+    if (!err)
+        err = dav_perform(a, &(struct dav_call){.method = "DELETE", .path = &path, .write = true}, r);
+    buf_done(&path);
+    return err;
+}
+
+enum err webdav_unclaim(struct api *a, struct api_locks_left *left, struct api_result *r)
 {
     enum place place;
-    struct buf path = BUF_INIT(DAV_PATH_MAX);
     enum err err = find_place(a, &place, r);
     if (err || r->outcome != OUT_OK || place == PLACE_NONE)
         return err;
@@ -257,10 +267,13 @@ enum err webdav_unclaim(struct api *a, struct api_result *r)
         foreign_place(a, r->reason, sizeof r->reason);
         return ERR_OK;
     }
-    err = buf_appendf(&path, "%s/", dav_of(a)->root);
-    if (!err)
-        err = dav_perform(a, &(struct dav_call){.method = "DELETE", .path = &path, .write = true}, r);
-    buf_done(&path);
+    err = remove_place(a, r);
+    if (!err && strcmp(r->code, "LOCKED") == 0) {
+        dav_locks_release(a, left);
+        a->extra++;
+        if (left->released)
+            err = remove_place(a, r);
+    }
     if (!err && r->outcome == OUT_OK && a->caps & API_CAP_TRASH)
         err = dav_trash_empty(a, r);
     return err;

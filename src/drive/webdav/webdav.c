@@ -2,6 +2,7 @@
  * how they want to be signed in to, that a folder's path ends in a slash, that a 207 may hold a failure. */
 #include "base/mem.h"
 #include "drive/webdav/cloud.h"
+#include "drive/webdav/lock.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>

@@ -91,7 +91,7 @@ void webdav_close(struct api *a);
 void webdav_share(struct api *to, const struct api *from);
 MAY_YIELD enum err webdav_greet(struct api *a, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err webdav_claim(struct api *a, struct api_result *r);
-MAY_YIELD enum err webdav_unclaim(struct api *a, struct api_result *r);
+MAY_YIELD enum err webdav_unclaim(struct api *a, struct api_locks_left *left, struct api_result *r);
 MAY_YIELD enum err webdav_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
 void dav_set_login(struct dav *d, const char *user, const char *password);
 /* Which flavour answers: fills files and root for the login that is set. */
@@ -110,9 +110,6 @@ MAY_YIELD enum err webdav_upload(struct api *a, const struct api_upload *u, stru
 MAY_YIELD enum err webdav_replace(struct api *a, const char *id, const char *name, const char *version,
                                   const char *lock_id, const struct content *c, struct arena *mem,
                                   struct drive_file *out, struct api_result *r);
-MAY_YIELD enum err webdav_lock(struct api *a, const char *id, unsigned ttl_s, const char *renew_lock_id,
-                               struct api_lock *out, struct api_result *r);
-MAY_YIELD enum err webdav_unlock(struct api *a, const char *id, const char *lock_id, struct api_result *r);
 MAY_YIELD enum err webdav_rename(struct api *a, const char *id, const char *name, struct arena *mem,
                                  struct drive_file *out, struct api_result *r);
 MAY_YIELD enum err webdav_move(struct api *a, const char *const *ids, size_t n, const char *parent,

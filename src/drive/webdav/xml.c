@@ -15,6 +15,7 @@
 /* Properties count when their propstat's status, which comes after them, says so. */
 struct props {
     char *etag, *own_id, *checksum, *trashed_from;
+    char *lock_owner, *lock_token, *lock_timeout;
     int64_t size, total, used, available;
     struct wall modified;
     bool folder, any;
@@ -38,6 +39,9 @@ static void props_reset(struct props *p)
     mem_free(p->own_id);
     mem_free(p->checksum);
     mem_free(p->trashed_from);
+    mem_free(p->lock_owner);
+    mem_free(p->lock_token);
+    mem_free(p->lock_timeout);
     *p = (struct props){.size = -1, .total = -1, .used = -1, .available = -1};
 }
 
@@ -61,6 +65,10 @@ static const char *known(const char *ns, const char *name)
         {DAV, "getlastmodified", "modified"},
         {DAV, "quota-used-bytes", "used"},
         {DAV, "quota-available-bytes", "available"},
+        {DAV, "activelock", "activelock"},
+        {DAV, "owner", "lock_owner"},
+        {DAV, "locktoken", "lock_token"},
+        {DAV, "timeout", "lock_timeout"},
         {OWNCLOUD, "fileid", "own_id"},
         {OWNCLOUD, "size", "total"},
         {OWNCLOUD, "checksums", "checksums"},
@@ -99,7 +107,13 @@ static void take_property(struct props *p, const char *name, struct sv text)
         const char *name;
         char **to;
     } texts[] = {
-        {"etag", &p->etag}, {"own_id", &p->own_id}, {"checksum", &p->checksum}, {"trashed_from", &p->trashed_from}};
+        {"etag", &p->etag},
+        {"own_id", &p->own_id},
+        {"checksum", &p->checksum},
+        {"trashed_from", &p->trashed_from},
+        {"lock_owner", &p->lock_owner},
+        {"lock_timeout", &p->lock_timeout},
+    };
     const struct {
         const char *name;
         int64_t *to;
@@ -151,6 +165,9 @@ static bool end_response(struct dav_multistatus *m)
                                   .own_id = p->own_id,
                                   .checksum = p->checksum,
                                   .trashed_from = p->trashed_from,
+                                  .lock_owner = p->lock_owner,
+                                  .lock_token = p->lock_token,
+                                  .lock_timeout = p->lock_timeout,
                                   .size = p->size,
                                   .total = p->total,
                                   .used = p->used,
@@ -198,8 +215,10 @@ static bool on_end(void *arg, const char *ns, const char *full_name)
     struct sv text = sv_trim((struct sv){buf_cstr(&m->text), m->text.len});
     const char *name = m->names[--m->depth], *in = above(m, 1);
     (void)ns, (void)full_name;
-    if ((is(in, "prop") || is(in, "checksums")) && name[0])
+    if ((is(in, "prop") || is(in, "checksums") || is(in, "activelock")) && name[0])
         take_property(&m->pending, name, text);
+    else if (is(name, "href") && is(in, "lock_token"))
+        take_text(&m->pending.lock_token, text);
     else if (is(name, "href") && is(in, "response"))
         take_text(&m->href, text);
     else if (is(name, "status") && is(in, "response"))

@@ -7,15 +7,17 @@
 #include "base/str.h"
 
 struct dav_item {
-    const char *href;          /* as it came: encoded, absolute or a path */
-    int status;                /* of the item as a whole; 0: it has properties instead */
-    bool folder, has_props;    /* has_props: at least one that was asked for is there */
-    const char *etag, *own_id; /* NULL: not told; own_id: oc:fileid */
-    const char *checksum;      /* oc:checksums, "SHA1:… MD5:…" */
-    const char *trashed_from;  /* of what is in the trash-bin: its path among the user's files */
-    int64_t size, total;       /* total: oc:size, of all in a folder; -1: not told */
-    int64_t used, available;   /* quota; -1: not told, or unlimited */
-    struct wall modified;      /* us 0: not told */
+    const char *href;                    /* as it came: encoded, absolute or a path */
+    int status;                          /* of the item as a whole; 0: it has properties instead */
+    bool folder, has_props;              /* has_props: at least one that was asked for is there */
+    const char *etag, *own_id;           /* NULL: not told; own_id: oc:fileid */
+    const char *checksum;                /* oc:checksums, "SHA1:… MD5:…" */
+    const char *trashed_from;            /* of what is in the trash-bin: its path among the user's files */
+    const char *lock_owner, *lock_token; /* of the lock on it, as lockdiscovery tells; NULL: none */
+    const char *lock_timeout;            /* "Second-120", "Infinite"; NULL: not told */
+    int64_t size, total;                 /* total: oc:size, of all in a folder; -1: not told */
+    int64_t used, available;             /* quota; -1: not told, or unlimited */
+    struct wall modified;                /* us 0: not told */
 };
 struct dav_multistatus;
 /* item false ends it with ERR_PARSE; strings live until it returns. */
