@@ -42,39 +42,89 @@ static const char *email_of(const struct judge *k, uint32_t login)
 
 /* ---- one change, one app ---- */
 
-static void report_lost(struct judge *k, const struct event_stream *s, const struct journal_op *o)
+#define NAMED_MOST 5
+
+/* The apps that one change failed in one way: a complaint a change, however many apps there are. */
+struct apps {
+    uint32_t n;
+    char named[300]; /* the first of them */
+    int64_t worst_us;
+};
+
+static void apps_add(const struct judge *k, struct apps *c, const struct event_stream *s, int64_t late_us)
 {
-    char at[32];
-    check_detail(k->r,
-                 "app %" PRIu32 " (%s) never got the event of the %s of file %s by app %" PRIu32
-                 " at %s; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
-                 s->app, email_of(k, s->login), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
-                 journal_time(at, o->wall_us), o->file_id);
+    size_t at = strlen(c->named);
+    if (c->n++ < NAMED_MOST)
+        snprintf(c->named + at, sizeof(c->named) - at, "%sapp %" PRIu32 " (%s)", at ? ", " : "", s->app,
+                 email_of(k, s->login));
+    c->worst_us = late_us > c->worst_us ? late_us : c->worst_us;
 }
 
-static void report_late(struct judge *k, const struct event_stream *s, const struct journal_op *o, int64_t late_us)
+/* "app 3 (ann@load.test)", "10 of 10 apps" */
+static const char *apps_text(const struct apps *c, uint32_t of, char *dst, size_t n)
 {
-    char at[32];
-    check_detail(k->r,
-                 "app %" PRIu32 " (%s) heard of the %s of file %s by app %" PRIu32
-                 " at %s %.1f s after its answer; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
-                 s->app, email_of(k, s->login), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
-                 journal_time(at, o->wall_us), (double)late_us / 1e6, o->file_id);
+    if (c->n == 1)
+        snprintf(dst, n, "%s", c->named);
+    else
+        snprintf(dst, n, "%" PRIu32 " of %" PRIu32 " apps", c->n, of);
+    return dst;
 }
+
+/* ": app 3 (ann@load.test), app 4 (…) and 8 more", "" where apps_text names it. */
+static const char *apps_names(const struct apps *c, char *dst, size_t n)
+{
+    char more[40] = "";
+    if (c->n > NAMED_MOST)
+        snprintf(more, sizeof(more), " and %" PRIu32 " more", c->n - NAMED_MOST);
+    snprintf(dst, n, "%s%s%s", c->n > 1 ? ": " : "", c->n > 1 ? c->named : "", c->n > 1 ? more : "");
+    return dst;
+}
+
+static void report_lost(struct judge *k, const struct apps *c, uint32_t of, const struct journal_op *o)
+{
+    char at[32], who[320], names[360];
+    if (c->n == 0)
+        return;
+    check_detail(k->r,
+                 "%s never got the event of the %s of file %s by app %" PRIu32
+                 " at %s%s; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
+                 apps_text(c, of, who, sizeof(who)), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
+                 journal_time(at, o->wall_us), apps_names(c, names, sizeof(names)), o->file_id);
+}
+
+static void report_late(struct judge *k, const struct apps *c, uint32_t of, const struct journal_op *o)
+{
+    char at[32], who[320], names[360];
+    if (c->n == 0)
+        return;
+    check_detail(k->r,
+                 "%s heard of the %s of file %s by app %" PRIu32
+                 " at %s %s%.1f s after its answer%s; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
+                 apps_text(c, of, who, sizeof(who)), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
+                 journal_time(at, o->wall_us), c->n > 1 ? "up to " : "", (double)c->worst_us / 1e6,
+                 apps_names(c, names, sizeof(names)), o->file_id);
+}
+
+/* Of one change: how many apps were to hear of it, and which did not, or late. */
+struct heard {
+    uint32_t of;
+    struct apps lost, late;
+};
 
 static MAY_YIELD void judge_change(struct judge *k, const struct event_stream *s, const struct journal_op *o,
-                                   const struct event *published)
+                                   const struct event *published, struct heard *h)
 {
     if (o->sent_us < s->first_up_us || o->told_us > s->until_us)
         return;
     const struct event *e = published ? event_log_find(k->log, s->app, published) : NULL;
+    h->of++;
     k->sum.expected++;
     k->sum.seen += e != NULL;
     if (!e && s->resync_us >= o->sent_us) {
         k->sum.resynced++;
     } else if (!e) {
         k->sum.lost++;
-        report_lost(k, s, o);
+        apps_add(k, &h->lost, s, 0);
     } else if (!s->slow) {
         /* While the stream was down nobody could tell it. */
         int64_t from = e->up_us > o->told_us ? e->up_us : o->told_us, lag = e->note->at_us - from;
@@ -85,7 +135,7 @@ static MAY_YIELD void judge_change(struct judge *k, const struct event_stream *s
         hist_record(k->lag, lag > 0 ? lag : 0);
         if (lag > LATE_US && s->resync_us < o->sent_us) { /* else it listed everything meanwhile */
             k->sum.late++;
-            report_late(k, s, o, e->note->at_us - o->told_us);
+            apps_add(k, &h->late, s, e->note->at_us - o->told_us);
         }
     }
 }
@@ -112,11 +162,14 @@ static MAY_YIELD void judge_changes(struct judge *k, const struct journal_op **c
         const struct event *at = NULL;
         if (left > 0 && published[left - 1]->note->at_us >= o->sent_us)
             at = published[--left];
+        struct heard h = {.of = 0};
         for (uint32_t app = 0; app < k->j->n_apps; app++) {
             const struct event_stream *s = event_log_stream(k->log, app);
             if (s->account == account)
-                judge_change(k, s, o, at);
+                judge_change(k, s, o, at, &h);
         }
+        report_lost(k, &h.lost, h.of, o);
+        report_late(k, &h.late, h.of, o);
     }
 }
 

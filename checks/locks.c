@@ -269,7 +269,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     look_at_left(c, j, r, &left);
     if (!j) {
         if (left.n > 0)
-            check_not_run(r, "no run to judge: give its folder with --run; still held: %s", left.text);
+            check_not_run(r, "no run to judge; still held: %s", left.text);
         return;
     }
     struct hold *h = mem_alloc((j->n + 1) * sizeof(*h));

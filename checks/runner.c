@@ -109,7 +109,7 @@ struct blob *check_blob(struct check_ctx *c, struct check_result *r)
 const struct journal *check_journal(struct check_ctx *c, struct check_result *r)
 {
     if (!c->run_dir) {
-        check_not_run(r, "no run to judge: give its folder with --run");
+        check_not_run(r, "no run to judge: 'sim check --run FOLDER' names one");
         return NULL;
     }
     if (!c->journal) {

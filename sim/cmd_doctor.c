@@ -21,6 +21,7 @@ struct doctor {
     unsigned missing;
     struct buf packages; /* Debian's, that would bring what is missing */
     const char *command; /* another command that would; NULL: none is needed */
+    const char *next;    /* what to call when all is well */
 };
 
 static void row(struct doctor *d, enum verdict v, const char *name, const char *fmt, ...) PRINTF_LIKE(4, 5);
@@ -220,9 +221,12 @@ static MAY_YIELD void capability_rows(struct doctor *d)
     const char *password = target_password(d->ctx->target, owner);
     bool in = api_sign_in(a, owner, password, &r) == ERR_OK && r.outcome == OUT_OK;
     if (!in) {
+        d->next = "sim seed 2 0.02";
         row(d, NOTED, "capabilities", "not known before `sim seed`: %s cannot sign in (%s)", owner, r.reason);
     } else if (api_probe(a, &r) == ERR_OK) {
-        assumed &= ~probe_file(a);
+        unsigned tried = probe_file(a);
+        assumed &= ~tried;
+        d->next = tried ? "sim run 5 10 30 15" : "sim seed 2 0.02";
         if (!has_events(d, a))
             api_set_caps(a, api_caps(a) & ~(unsigned)API_CAP_EVENTS);
         caps_row(d, FINE, "it has", api_caps(a) & ~assumed, "");
@@ -243,7 +247,7 @@ static MAY_YIELD void database_row(struct doctor *d)
     struct pg_result *res = NULL;
     struct errinfo ei;
     if (!url) {
-        row(d, NOTED, "database", "DATABASE_URL is not set: checks that read it are not run");
+        row(d, NOTED, "database", "DATABASE_URL is not set: the checks that read rows will not run");
         return;
     }
     enum err err = pg_pool_new(&pool, d->ctx->loop, url, 1, &ei);
@@ -295,7 +299,9 @@ static MAY_YIELD void target_rows(struct doctor *d)
     struct errinfo ei;
     fprintf(d->ctx->out, "target\n");
     if (!t->url) {
-        row(d, NOTED, "server", "TMA_URL is not set: `eval \"$(sim stack up)\"` makes one");
+        d->next = "sim stack up";
+        row(d, NOTED, "server",
+            "TMA_URL is not set: `sim stack up` starts one, or export TMA_URL=http://127.0.0.1:3200");
         return;
     }
     enum err err = target_require_url(t, &ei);
@@ -307,7 +313,8 @@ static MAY_YIELD void target_rows(struct doctor *d)
         row(d, FINE, "server", "%s (from %s)", t->url, t->url_from);
     if (!err)
         capability_rows(d);
-    if (err != ERR_SAFETY) { /* nothing of a server that must not be touched */
+    /* Nothing of a server that must not be touched, nor of one that shows no inside. */
+    if (err != ERR_SAFETY && target_shows_inside(t)) {
         database_row(d);
         redis_row(d);
         if (target_has_s3(t))
@@ -340,6 +347,8 @@ static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *e
     target_rows(&d);
     if (!err)
         err = verdict(&d, ei);
+    if (!err && d.next)
+        fprintf(ctx->out, "ready; next: %s\n", d.next);
     buf_done(&d.packages);
     return err;
 }

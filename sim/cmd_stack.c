@@ -13,7 +13,14 @@ struct stack_options {
 
 static const struct opt_pos positions[] = {
     {"action", OPT_STR, offsetof(struct stack_options, action), 0, 0, false,
-     "up, down, status, logs, fetch (only installs); of one part: start, stop,\nkill, restart, pause, resume, fill"},
+     "up: starts what does not run; prints the variables for a shell elsewhere\n"
+     "down: ends it and deletes its data\n"
+     "status: each part's state, port, process and memory\n"
+     "logs [PART]: the last lines of each part's log\n"
+     "fetch: only installs what the store needs\n"
+     "of one part: start, stop, kill (SIGKILL), restart, pause and resume\n"
+     "(SIGSTOP, SIGCONT), fill (no room: the store's disk, or postgres's\n"
+     "connections)"},
     {"part", OPT_STR, offsetof(struct stack_options, part), 0, 0, true, "postgres, redis, store or server"},
     {0},
 };
@@ -42,12 +49,19 @@ struct request {
     struct stack *stack;
     const struct stack_options *opt;
     FILE *out;
+    bool hint; /* somebody reads it: tell what to do next */
 };
 
 static MAY_YIELD enum err up(struct request *r, struct errinfo *ei)
 {
     enum err err = stack_up(r->stack, ei);
-    return err ? err : stack_print_env(r->stack, r->out, true, ei);
+    if (!err)
+        err = stack_print_env(r->stack, r->out, true, ei);
+    if (!err && r->hint)
+        fprintf(stderr,
+                "\ncommands called in this folder find this stack by themselves; in another folder the lines above"
+                " are needed:\n  eval \"$(sim stack up)\"\nnext: sim seed 2 0.02\n");
+    return err;
 }
 
 static MAY_YIELD enum err down(struct request *r, struct errinfo *ei)
@@ -155,7 +169,7 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct stack_options *o = arg;
     const struct action *a = NULL;
-    struct request r = {.opt = o, .out = ctx->out};
+    struct request r = {.opt = o, .out = ctx->out, .hint = ctx->tty && !ctx->common->quiet};
     struct stack_conf conf = {.dir = o->dir,
                               .mode = o->native   ? STACK_NATIVE
                                       : o->docker ? STACK_DOCKER
@@ -182,8 +196,9 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 const struct command cmd_stack = {
     .name = "stack",
     .summary = "start and stop a throwaway Postgres, Redis, S3 store and reference server",
-    .usage = "sim stack up|down|status|logs [PART]|fetch | start|stop|kill|restart|pause|resume|fill PART",
-    .examples = "eval \"$(sim stack up)\"\n"
+    .usage = "sim stack ACTION [PART] [options]",
+    .examples = "sim stack up\n"
+                "eval \"$(sim stack up)\"\n"
                 "sim stack status\n"
                 "sim stack logs server --lines 200\n"
                 "sim stack kill server && sim stack start server\n"

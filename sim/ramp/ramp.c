@@ -195,6 +195,7 @@ static enum err open_log(struct ramp *r, struct errinfo *ei)
     setvbuf(r->log, NULL, _IOLBF, 0); /* for those who follow it */
     fprintf(r->log, "step,session,operation,began,ms,outcome,status,bytes,reason\n");
     kill_switch_name(r->w->ctx->kill_switch, r->run_dir);
+    r->w->ctx->result->run_holds = "files";
     snprintf(r->w->ctx->result->run_dir, sizeof(r->w->ctx->result->run_dir), "%s", r->run_dir);
     return ERR_OK;
 }

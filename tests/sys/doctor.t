@@ -16,6 +16,7 @@ my $hard = qx(sh -c 'ulimit -Hn');
 chomp $hard;
 like $r->{out}, qr/^  (?:ok|note) +open files +(?:\Q$hard\E allowed|no limit)/m, 'the limit of open files';
 like $r->{out}, qr/^  note +server +TMA_URL is not set/m, 'no target is no fault';
+like $r->{out}, qr/^ready; next: sim stack up$/m, 'and what comes next is said';
 ok !-e "$empty/.sim", 'looking leaves nothing behind';
 
 # Redis and npm are not there; what remains of PATH is linked.
@@ -52,10 +53,12 @@ $r = $stack->sim(['doctor']);
 is $r->{status}, 0, 'a fresh stack' or diag $r->{out}, $r->{err};
 like $r->{out}, qr/^  note +capabilities +not known before `sim seed`/m, 'its capabilities are not known yet';
 like $r->{out}, qr/^  ok +S3 bucket +tma-load at .*: head, list, write, read and delete work$/m, 'its bucket works';
+like $r->{out}, qr/^ready; next: sim seed/m, 'a tree comes next';
 is $stack->sim(['seed', 1, 0.005])->{status}, 0, 'seeded';
 $r = $stack->sim(['doctor']);
 like $r->{out}, qr/^  ok +it has +edit locks, versions, change feed, paged listings, sub-users, storage configuration, jobs, bulk upload, download ranges, event stream, trash, recent files(?:,|$)/m,
   'what it can do';
+like $r->{out}, qr/^ready; next: sim run/m, 'then a run';
 $stack->stack('kill', 'store');
 $r = $stack->sim(['doctor']);
 is $r->{status}, 3, 'a dead store';

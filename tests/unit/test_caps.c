@@ -34,6 +34,25 @@ static void without_versions_a_missing_lock_leaves_nothing(void **state)
     assert_string_equal(caps_instead(API_CAP_LOCKS, API_CAP_ALL & ~API_CAP_LOCKS), "saves by version alone");
 }
 
+static void what_stands_in_may_need_something_too(void **state)
+{
+    (void)state;
+    assert_string_equal(caps_instead(API_CAP_FEED, API_CAP_ALL & ~API_CAP_FEED),
+                        "folders named in events, all of them each minute");
+    assert_string_equal(caps_instead(API_CAP_FEED, API_CAP_ALL & ~(API_CAP_FEED | API_CAP_EVENTS)),
+                        "each app lists all its open folders once a minute");
+}
+
+static void a_matter_of_course_is_not_told(void **state)
+{
+    char text[800];
+    (void)state;
+    caps_fallbacks(API_CAP_ALL & ~(API_CAP_SIGN_UP | API_CAP_JOBS | API_CAP_STORAGE_CONFIG), text, sizeof(text));
+    assert_string_equal(text, "no sign-up: the given logins sign in");
+    caps_fallbacks(API_CAP_ALL & ~API_CAP_JOBS, text, sizeof(text));
+    assert_string_equal(text, "no jobs: long work ends with its request");
+}
+
 static void what_does_not_fit_is_left_out_whole(void **state)
 {
     char text[60];
@@ -64,6 +83,8 @@ int main(void)
         cmocka_unit_test(nothing_is_said_of_a_server_that_has_all),
         cmocka_unit_test(each_lack_has_its_place_taken),
         cmocka_unit_test(without_versions_a_missing_lock_leaves_nothing),
+        cmocka_unit_test(what_stands_in_may_need_something_too),
+        cmocka_unit_test(a_matter_of_course_is_not_told),
         cmocka_unit_test(what_does_not_fit_is_left_out_whole),
         cmocka_unit_test(the_result_keeps_it),
     };

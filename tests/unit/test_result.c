@@ -369,6 +369,59 @@ static void text_of_a_run(void **state)
     result_done(&r);
 }
 
+static size_t times_in(const char *text, const char *part)
+{
+    size_t n = 0;
+    for (; (text = strstr(text, part)) != NULL; text++)
+        n++;
+    return n;
+}
+
+static void checks_not_run_for_one_reason_share_a_row(void **state)
+{
+    (void)state;
+    struct result r;
+    fill(&r);
+    add_check(&r, "objects", CHECK_NOT_RUN, 0);
+    add_check(&r, "storage", CHECK_OK, 0);
+    add_check(&r, "aggregates", CHECK_NOT_RUN, 0);
+    add_check(&r, "drain", CHECK_NOT_RUN, 0);
+    add_check(&r, "locks", CHECK_NOT_RUN, 0);
+    snprintf(r.checks[r.n_checks - 1].summary, sizeof r.checks[0].summary, "another reason");
+    char *text = printed(&r, false);
+    assert_non_null(strstr(text, "not run  objects      DATABASE_URL is not set\n"
+                                 "             likewise aggregates, drain\n"));
+    assert_int_equal(times_in(text, "DATABASE_URL is not set"), 1);
+    assert_non_null(strstr(text, "ok       storage"));
+    assert_non_null(strstr(text, "not run  locks        another reason\n"));
+    free(text);
+    result_done(&r);
+}
+
+static void figures_say_how_they_are_named(void **state)
+{
+    (void)state;
+    struct result r;
+    result_init(&r, "run");
+    result_figure(&r, "outages", "count", 0, 0);
+    result_figure(&r, "outages", "seconds", 0, 1);
+    result_figure(&r, "writes", "acknowledged", 59, 0);
+    snprintf(r.run_dir, sizeof r.run_dir, "runs/a");
+    char *text = printed(&r, false);
+    assert_non_null(strstr(text, "figures, by the names that --fail-on takes (writes.acknowledged)\n"
+                                 "writes    acknowledged 59\n"));
+    assert_null(strstr(text, "outages"));
+    assert_non_null(strstr(text, "ledger    runs/a\n"));
+    free(text);
+    r.figures[0].value = 1;
+    r.run_holds = "files";
+    text = printed(&r, false);
+    assert_non_null(strstr(text, "outages   count 1, seconds 0.0\n"));
+    assert_non_null(strstr(text, "files     runs/a\n"));
+    free(text);
+    result_done(&r);
+}
+
 /* X01 */
 static void decimal_comma(void **state)
 {
@@ -452,12 +505,20 @@ static void a_note_is_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_of_a_run),        cmocka_unit_test(json_of_nothing),
-        cmocka_unit_test(exit_statuses),        cmocka_unit_test(thresholds),
-        cmocka_unit_test(malformed_thresholds), cmocka_unit_test(own_figures),
-        cmocka_unit_test(names_of_own_figures), cmocka_unit_test(failures_count_once),
-        cmocka_unit_test(text_of_a_run),        cmocka_unit_test(decimal_comma),
-        cmocka_unit_test(progress_lines),       cmocka_unit_test(a_note_is_lines),
+        cmocka_unit_test(json_of_a_run),
+        cmocka_unit_test(json_of_nothing),
+        cmocka_unit_test(exit_statuses),
+        cmocka_unit_test(thresholds),
+        cmocka_unit_test(malformed_thresholds),
+        cmocka_unit_test(own_figures),
+        cmocka_unit_test(names_of_own_figures),
+        cmocka_unit_test(failures_count_once),
+        cmocka_unit_test(text_of_a_run),
+        cmocka_unit_test(checks_not_run_for_one_reason_share_a_row),
+        cmocka_unit_test(figures_say_how_they_are_named),
+        cmocka_unit_test(decimal_comma),
+        cmocka_unit_test(progress_lines),
+        cmocka_unit_test(a_note_is_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

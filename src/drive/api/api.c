@@ -81,8 +81,8 @@ const char *api_cap_text(enum api_cap cap)
         {API_CAP_SIGN_UP, "sign-up"},
         {API_CAP_STORAGE, "storage use"},
         {API_CAP_TOTALS, "totals of folders"},
-        {API_CAP_TMA_WIRE, "TMA Cloud's wire"},
-        {API_CAP_BATCH, "several items a request"},
+        {API_CAP_TMA_WIRE, "TMA Cloud's API"},
+        {API_CAP_BATCH, "batch requests"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (rows[i].cap == cap)

@@ -3,34 +3,39 @@
 #include "base/str.h"
 #include <stdio.h>
 
-/* unversioned: the text where the server tells no versions either; NULL: the same. */
+/* What is done instead; otherwise: where the server lacks the second one too (0: there is none). of_tma: only a server
+ * that signs up accounts, as TMA Cloud does, is expected to have it. */
 static const struct {
     enum api_cap cap;
-    const char *instead, *unversioned;
+    const char *instead;
+    unsigned second;
+    const char *otherwise;
+    bool of_tma;
 } rows[] = {
-    {API_CAP_SIGN_UP, "the given logins sign in", NULL},
-    {API_CAP_SUB_USERS, "owners alone sign in", NULL},
-    {API_CAP_LOCKS, "saves by version alone", "saves without any, the last one stays"},
-    {API_CAP_VERSIONS, "saves unconditionally", NULL},
-    {API_CAP_FEED, "folders named in events, all of them each minute", NULL},
-    {API_CAP_EVENTS, "minute checks alone", NULL},
-    {API_CAP_PAGING, "each listing comes whole", NULL},
-    {API_CAP_STORAGE_CONFIG, "the server keeps a store of its own", NULL},
-    {API_CAP_JOBS, "long work ends with its call", NULL},
-    {API_CAP_BULK, "uploads one by one", NULL},
-    {API_CAP_RANGES, "downloads come whole", NULL},
-    {API_CAP_TRASH, "deleted for good at once", NULL},
-    {API_CAP_RECENT, "that read is left out", NULL},
-    {API_CAP_STORAGE, "nobody tells what is in use", NULL},
-    {API_CAP_TOTALS, "folders are counted entry by entry", NULL},
-    {API_CAP_TMA_WIRE, "refusals and reads by the client's calls alone", NULL},
-    {API_CAP_BATCH, "one item a call", NULL},
+    {API_CAP_SIGN_UP, "the given logins sign in", 0, NULL, false},
+    {API_CAP_SUB_USERS, "owners alone sign in", 0, NULL, true},
+    {API_CAP_LOCKS, "saves by version alone", API_CAP_VERSIONS, "saves without any, the last one stays", false},
+    {API_CAP_VERSIONS, "saves unconditionally", 0, NULL, false},
+    {API_CAP_FEED, "folders named in events, all of them each minute", API_CAP_EVENTS,
+     "each app lists all its open folders once a minute", false},
+    {API_CAP_EVENTS, "minute checks alone", 0, NULL, false},
+    {API_CAP_PAGING, "each listing comes whole", 0, NULL, true},
+    {API_CAP_STORAGE_CONFIG, "the server keeps a store of its own", 0, NULL, true},
+    {API_CAP_JOBS, "long work ends with its request", 0, NULL, true},
+    {API_CAP_BULK, "files are uploaded one by one", 0, NULL, true},
+    {API_CAP_RANGES, "downloads come whole", 0, NULL, false},
+    {API_CAP_TRASH, "deleted for good at once", 0, NULL, false},
+    {API_CAP_RECENT, "that read is left out", 0, NULL, true},
+    {API_CAP_STORAGE, "it does not tell how much is in use", 0, NULL, false},
+    {API_CAP_TOTALS, "folders are counted entry by entry", 0, NULL, false},
+    {API_CAP_TMA_WIRE, "refusals and reads ask only what its protocol can", 0, NULL, true},
+    {API_CAP_BATCH, "one item a request", 0, NULL, true},
 };
 
-/* Worth telling: absent, and not a matter of course. Where the logins are given nobody expects sub-users. */
+/* Worth telling: absent, and not a matter of course on a server of its kind. */
 static bool told(size_t row, unsigned all)
 {
-    return !(all & rows[row].cap) && (rows[row].cap != API_CAP_SUB_USERS || (all & API_CAP_SIGN_UP));
+    return !(all & rows[row].cap) && (!rows[row].of_tma || (all & API_CAP_SIGN_UP));
 }
 
 unsigned caps_ask(struct api *a)
@@ -44,7 +49,7 @@ const char *caps_instead(enum api_cap cap, unsigned all)
 {
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].cap == cap)
-            return rows[i].unversioned && !(all & API_CAP_VERSIONS) ? rows[i].unversioned : rows[i].instead;
+            return rows[i].second && !(all & rows[i].second) ? rows[i].otherwise : rows[i].instead;
     return NULL;
 }
 

@@ -80,6 +80,7 @@ struct result {
     struct threshold *thresholds;
     size_t n_thresholds;
     char run_dir[256];                /* "" when the command keeps none */
+    const char *run_holds;            /* what that folder is for, a word; static. NULL: "ledger" */
     char note[800];                   /* one more line of the summary: fallbacks in force; "" for none */
     bool caps_known;                  /* the server was asked what it has */
     unsigned caps;                    /* enum api_cap */

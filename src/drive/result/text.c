@@ -71,7 +71,24 @@ static void print_requests(const struct stats *s, FILE *out)
         fprintf(out, "streams   %s\n", COUNTED(s->reconnects, "reconnect"));
 }
 
-/* "window    seconds 20.0, requests 141": a section's figures share lines. */
+static const char *section_of(const struct result *r, size_t figure)
+{
+    return r->figures[figure].section ? r->figures[figure].section : r->command;
+}
+
+/* Of a section that counts trouble, all of it 0: nothing to read. */
+static bool all_quiet(const struct result *r, const char *section)
+{
+    if (strcmp(section, "outages") != 0)
+        return false;
+    for (size_t i = 0; i < r->n_figures; i++)
+        if (strcmp(section_of(r, i), section) == 0 && r->figures[i].value != 0)
+            return false;
+    return true;
+}
+
+/* "window    seconds 20.0, requests 141": a section's figures share lines. Their names are those that --fail-on takes.
+ */
 static void print_figures(const struct result *r, FILE *out)
 {
     const char *section = NULL;
@@ -80,7 +97,11 @@ static void print_figures(const struct result *r, FILE *out)
 
     for (size_t i = 0; i < r->n_figures; i++) {
         const struct result_figure *f = &r->figures[i];
-        const char *own = f->section ? f->section : r->command;
+        const char *own = section_of(r, i);
+        if (all_quiet(r, own))
+            continue;
+        if (!section)
+            fprintf(out, "figures, by the names that --fail-on takes (%s.%s)\n", own, f->key);
         size_t n = (size_t)str_format(text, sizeof text, "%s %.*f", f->key, f->decimals, f->value);
         bool same = section && strcmp(section, own) == 0;
         if (same && column + n < 100) {
@@ -147,33 +168,69 @@ static void print_summaries(const struct result *r, FILE *out)
     print_events(&r->events, out);
     print_figures(r, out);
     if (r->run_dir[0])
-        fprintf(out, "ledger    %s\n", r->run_dir);
+        fprintf(out, "%-9s %s\n", r->run_holds ? r->run_holds : "ledger", r->run_dir);
     print_note(r->note, out);
 }
 
-static void print_checks(const struct result *r, const struct painter *p)
+/* Not run, with nothing to say but why. */
+static bool same_reason(const struct check_result *a, const struct check_result *b)
+{
+    return a->status == CHECK_NOT_RUN && b->status == CHECK_NOT_RUN && !a->n_note && !b->n_note && !a->n_detail &&
+           !b->n_detail && a->summary[0] && strcmp(a->summary, b->summary) == 0;
+}
+
+static size_t first_of_reason(const struct result *r, size_t check)
+{
+    size_t i = 0;
+    while (i < check && !same_reason(&r->checks[i], &r->checks[check]))
+        i++;
+    return i;
+}
+
+/* The names of the other checks that are not run for the same reason, as one line. */
+static void print_likewise(const struct result *r, size_t check, FILE *out)
+{
+    const char *head = "             likewise ";
+    for (size_t i = check + 1; i < r->n_checks; i++)
+        if (same_reason(&r->checks[check], &r->checks[i])) {
+            fprintf(out, "%s%s", head, r->checks[i].name);
+            head = ", ";
+        }
+    if (head[0] == ',')
+        fputc('\n', out);
+}
+
+static void print_check(const struct check_result *c, const struct painter *p)
 {
     static const char *const words[] = {[CHECK_OK] = "ok", [CHECK_VIOLATED] = "VIOLATED", [CHECK_NOT_RUN] = "not run"};
     char n[32], wrong[32];
 
+    word(p, c->status == CHECK_OK, c->status == CHECK_VIOLATED, words[c->status]);
+    fprintf(p->out, "%-12s", c->name);
+    if (c->summary[0])
+        fprintf(p->out, " %s", c->summary);
+    else if (c->status != CHECK_NOT_RUN)
+        fprintf(p->out, " %s examined, %s wrong", str_thousands(n, sizeof n, c->examined),
+                str_thousands(wrong, sizeof wrong, c->wrong));
+    fputc('\n', p->out);
+    for (size_t k = 0; k < c->n_note; k++)
+        fprintf(p->out, "             %s\n", c->note[k]);
+    for (size_t k = 0; k < c->n_detail; k++)
+        fprintf(p->out, "             %s\n", c->detail[k]);
+    if (c->wrong > c->n_detail && c->n_detail)
+        fprintf(p->out, "             and %s more\n", str_thousands(n, sizeof n, c->wrong - c->n_detail));
+}
+
+/* A row each; those that are not run for one reason share a row. */
+static void print_checks(const struct result *r, const struct painter *p)
+{
     if (r->n_checks)
         fprintf(p->out, "checks\n");
     for (size_t i = 0; i < r->n_checks; i++) {
-        const struct check_result *c = &r->checks[i];
-        word(p, c->status == CHECK_OK, c->status == CHECK_VIOLATED, words[c->status]);
-        fprintf(p->out, "%-12s", c->name);
-        if (c->summary[0])
-            fprintf(p->out, " %s", c->summary);
-        else if (c->status != CHECK_NOT_RUN)
-            fprintf(p->out, " %s examined, %s wrong", str_thousands(n, sizeof n, c->examined),
-                    str_thousands(wrong, sizeof wrong, c->wrong));
-        fputc('\n', p->out);
-        for (size_t k = 0; k < c->n_note; k++)
-            fprintf(p->out, "             %s\n", c->note[k]);
-        for (size_t k = 0; k < c->n_detail; k++)
-            fprintf(p->out, "             %s\n", c->detail[k]);
-        if (c->wrong > c->n_detail && c->n_detail)
-            fprintf(p->out, "             and %s more\n", str_thousands(n, sizeof n, c->wrong - c->n_detail));
+        if (first_of_reason(r, i) < i)
+            continue;
+        print_check(&r->checks[i], p);
+        print_likewise(r, i, p->out);
     }
 }
 
