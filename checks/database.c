@@ -33,7 +33,7 @@ static MAY_YIELD enum err count_deadlocks(struct check_ctx *c, int64_t before, i
 {
     struct mono until = mono_add(mono_now(), c->since && saw_server_errors(c) ? COUNTS_LATE_US : 0);
     enum err e;
-    while ((e = check_read_deadlocks(c->pg, out, ei)) == ERR_OK && *out <= before && mono_before(mono_now(), until) &&
+    while ((e = check_read_deadlocks(c->pg, out, ei)) == ERR_OK && *out <= before && !mono_passed(until) &&
            *c->cmd->interrupts < 2)
         coro_sleep_until(c->cmd->loop, mono_add(mono_now(), US_PER_S));
     return e;

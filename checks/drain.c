@@ -65,7 +65,7 @@ static MAY_YIELD int64_t wait_for(struct check_ctx *c, const struct rest *rest)
 {
     int64_t progress = 0, left = rest->look(c, &progress), least = left;
     struct mono until = mono_add(mono_now(), rest->patience_us);
-    while (left > 0 && *c->cmd->interrupts < 2 && mono_before(mono_now(), until)) {
+    while (left > 0 && *c->cmd->interrupts < 2 && !mono_passed(until)) {
         int64_t before = progress;
         coro_sleep_until(c->cmd->loop, mono_add(mono_now(), LOOK_US));
         left = rest->look(c, &progress);

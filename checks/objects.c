@@ -178,7 +178,7 @@ static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, struct walk *w)
     struct mono until = mono_add(mono_now(), SWEEP_US);
     size_t gone = 0;
     w->waited = true;
-    while (gone < w->n_orphans && !*c->cmd->interrupts && mono_before(mono_now(), until)) {
+    while (gone < w->n_orphans && !*c->cmd->interrupts && !mono_passed(until)) {
         if (!orphan_stands(c, w->orphans[gone]))
             gone++;
         else

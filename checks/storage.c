@@ -20,7 +20,7 @@ static MAY_YIELD int64_t still_reserved(struct check_ctx *c, const char *account
         if (pg_run(c->pg, "SELECT storage_reserved FROM users WHERE id = $1", 1, &account, &res, &ei) == ERR_OK)
             bytes = pg_rows(res) == 1 ? pg_i64(res, 0, 0) : 0;
         pg_result_free(&res);
-    } while (bytes != 0 && mono_before(mono_now(), until));
+    } while (bytes != 0 && !mono_passed(until));
     return bytes;
 }
 

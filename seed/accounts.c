@@ -36,10 +36,10 @@ static void announce_limit(struct seeder *s, int64_t wait_us)
 
 static MAY_YIELD void wait_for_turn(struct seeder *s)
 {
-    while (!s->stop && mono_before(mono_now(), s->signin_next)) {
-        struct mono now = mono_now(), step = mono_add(now, US_PER_S);
-        coro_sleep_until(s->ctx->loop, mono_before(s->signin_next, step) ? s->signin_next : step);
-        s->stats->waited_us += mono_diff(mono_now(), now);
+    while (!s->stop && !mono_passed(s->signin_next)) { /* which others may put off meanwhile */
+        struct mono from = mono_now();
+        coro_sleep_unless(s->ctx->loop, s->signin_next, &s->stop);
+        s->stats->waited_us += mono_diff(mono_now(), from);
     }
 }
 
@@ -65,7 +65,7 @@ static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *
             break;
         int64_t wait = r->retry_after_us >= 0 ? r->retry_after_us : 5 * US_PER_S;
         struct mono until = mono_add(mono_now(), wait < 100 * US_PER_MS ? 100 * US_PER_MS : wait);
-        if (!mono_before(mono_now(), s->signin_next))
+        if (mono_passed(s->signin_next))
             announce_limit(s, wait);
         if (mono_before(s->signin_next, until))
             s->signin_next = until;

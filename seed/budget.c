@@ -72,7 +72,7 @@ struct seed_login *seed_login_take(struct seeder *s, unsigned account)
         }
         s->budget_back = free_at;
         struct mono soon = mono_add(now, PAUSE_US); /* in steps, to notice an interruption */
-        coro_sleep_until(s->ctx->loop, mono_before(free_at, soon) ? free_at : soon);
+        coro_sleep_until(s->ctx->loop, mono_earlier(free_at, soon));
         s->stats->waited_us += mono_diff(mono_now(), now);
     }
     return NULL;

@@ -1,5 +1,6 @@
 /* seed --explain: what was drawn beside what was asked for, so that nobody has to take the word "production-shaped". */
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "drive/cmd.h"
 #include "seed/seed.h"
 #include <math.h>
@@ -142,7 +143,7 @@ static void explain_names(const struct planned *t, FILE *out)
     size_t longest = 0;
     for (uint32_t i = 0; i < t->counts.files; i++) {
         size_t n = strlen(t->files[i].name);
-        foreign += str_utf8_length(sv_of(t->files[i].name)) != n;
+        foreign += utf8_length(sv_of(t->files[i].name)) != n;
         spaces += strchr(t->files[i].name, ' ') != NULL;
         longs += n > 100;
         longest = n > longest ? n : longest;

@@ -126,7 +126,7 @@ static MAY_YIELD enum err await_away(struct stopper *s, struct errinfo *ei)
     struct generator *left = mem_zalloc(KILL_SWITCH_MAX * sizeof(*left));
     enum err e = ERR_OK;
     size_t n = s->n_away;
-    while (n > 0 && mono_before(mono_now(), limit)) {
+    while (n > 0 && !mono_passed(limit)) {
         n = look_away(s, left);
         if (n > 0)
             coro_sleep_until(s->ctx->loop, mono_add(mono_now(), LOOK_US));

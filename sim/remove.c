@@ -36,7 +36,7 @@ static MAY_YIELD bool wait_for_job(struct remover *m, struct api_job *job, char 
         if (!ok || job->failed) {
             str_format(why, n, "the server's job failed: %d %s", r.status, r.reason);
             ok = false;
-        } else if (!job->done && (*m->stop || !mono_before(mono_now(), until))) {
+        } else if (!job->done && (*m->stop || mono_passed(until))) {
             str_format(why, n, "the server's job is still at it");
             ok = false;
         } else if (!job->done) {

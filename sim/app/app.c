@@ -61,7 +61,7 @@ void app_kick_background(struct app *a)
 {
     if (a->background_busy || !a->started || worker_draining(a->w))
         return;
-    if (!a->session_stale && mono_before(mono_now(), sync_next_due(a))) {
+    if (!a->session_stale && !mono_passed(sync_next_due(a))) {
         arm_background(a);
         return;
     }
@@ -79,18 +79,13 @@ static struct mono action_due(const struct app *a)
     return mono_add(a->w->window, a->next.at_us);
 }
 
-static struct mono latest(struct mono a, struct mono b)
-{
-    return mono_before(a, b) ? b : a;
-}
-
 static void foreground(void *arg)
 {
     struct app *a = arg;
     struct worker *w = a->w;
-    while (a->has_next && w->phase <= PHASE_MEASURE && !mono_before(mono_now(), action_due(a))) {
+    while (a->has_next && w->phase <= PHASE_MEASURE && mono_passed(action_due(a))) {
         struct planned p = a->next;
-        struct mono due = latest(action_due(a), a->waited_until);
+        struct mono due = mono_later(action_due(a), a->waited_until);
         a->has_next = pace_next(&a->pace, &w->mix, &a->next);
         w->meter.actions.late += mono_diff(mono_now(), due) > LATE_US;
         app_take_session(a);
@@ -109,7 +104,7 @@ void app_kick_foreground(struct app *a)
         return;
     if (!a->listed && a->view.files == 0)
         return; /* nothing to act on yet: the first listing with files comes back here */
-    if (mono_before(mono_now(), action_due(a))) {
+    if (!mono_passed(action_due(a))) {
         loop_timer_set(w->loop, &a->foreground_timer, action_due(a));
         return;
     }

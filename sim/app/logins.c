@@ -64,7 +64,7 @@ static void announce(const struct limiter *k, int64_t wait_us)
 static MAY_YIELD bool wait_for_turn(struct worker *w, const struct limiter *k)
 {
     bool on = true;
-    while (on && mono_before(mono_now(), k->held)) {
+    while (on && !mono_passed(k->held)) {
         struct mono from = mono_now();
         on = worker_sleep(w, mono_diff(k->held, from), PHASE_DRAIN);
         w->meter.interval.waited_us += mono_diff(mono_now(), from);

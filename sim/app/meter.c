@@ -114,7 +114,7 @@ static void note_silence(struct meter *m, const struct api_result *r, struct mon
 {
     if (m->down || m->answered.us == 0 || r->sent.us == 0 || r->bytes_up + r->bytes_down > LARGE_BYTES)
         return;
-    struct mono from = mono_before(r->sent, m->answered) ? m->answered : r->sent;
+    struct mono from = mono_later(r->sent, m->answered);
     int64_t us = mono_diff(now, from);
     struct outage *o = us < SILENT_US ? NULL : begin(m, "no answer", from, (struct wall){wall_now().us - us});
     if (o) {

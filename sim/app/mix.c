@@ -34,14 +34,13 @@ enum drive_op mix_draw(const struct mix *m, struct rng *r)
 
 static enum err unknown_operation(const char *name, unsigned line, struct sv word, struct errinfo *ei)
 {
-    struct buf known = BUF_INIT(1024), shown = BUF_INIT(256);
-    enum err e = str_escape(&shown, word, 40);
+    struct buf known = BUF_INIT(1024);
+    enum err e = ERR_OK;
     for (int op = 0; op < OP_COUNT && e == ERR_OK; op++)
         if (mix_is_action(op))
             e = buf_appendf(&known, "%s%s", known.len ? ", " : "", drive_op_key(op));
-    e = err_set(ei, ERR_USAGE, "%s line %u: %s is no action: %s", name, line, buf_cstr(&shown), buf_cstr(&known));
+    e = err_set(ei, ERR_USAGE, "%s line %u: %s is no action: %s", name, line, SHOWN(word), buf_cstr(&known));
     buf_done(&known);
-    buf_done(&shown);
     return e;
 }
 

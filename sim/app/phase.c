@@ -15,16 +15,6 @@
 #define QUIET_US   (250 * US_PER_MS)
 #define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
 
-static struct mono earlier(struct mono a, struct mono b)
-{
-    return mono_before(a, b) ? a : b;
-}
-
-static bool passed(struct mono at)
-{
-    return !mono_before(mono_now(), at);
-}
-
 static bool stopping(const struct phases *c)
 {
     return worker_draining(c->w);
@@ -40,7 +30,7 @@ static int64_t whole_seconds(int64_t us)
 static void report_arrival(struct phases *c, uint32_t started)
 {
     char head[120];
-    if (!passed(c->next_report))
+    if (!mono_passed(c->next_report))
         return;
     snprintf(head, sizeof(head), "arriving: %u of %u apps started, %u have listed all their folders", started,
              c->w->n_apps, c->w->listed);
@@ -55,8 +45,8 @@ static MAY_YIELD void arrive(struct phases *c)
     worker_set_phase(w, PHASE_ARRIVE);
     for (uint32_t i = 0; i < w->n_apps && !stopping(c); i++) {
         struct mono due = mono_add(began, (int64_t)(i / c->arrive_per_s * 1e6));
-        while (!passed(due) && !stopping(c)) {
-            done_wait_until(w->loop, &w->wake, earlier(due, c->next_report));
+        while (!mono_passed(due) && !stopping(c)) {
+            done_wait_until(w->loop, &w->wake, mono_earlier(due, c->next_report));
             report_arrival(c, i);
         }
         if (!stopping(c))
@@ -69,14 +59,14 @@ static MAY_YIELD void warm_up(struct phases *c)
 {
     struct worker *w = c->w;
     struct mono limit = mono_add(mono_now(), WARM_UP_US);
-    while (w->listed < w->n_apps && !stopping(c) && !passed(limit)) {
+    while (w->listed < w->n_apps && !stopping(c) && !mono_passed(limit)) {
         struct mono stalled = mono_add(w->progress, STALL_US);
-        if (passed(stalled))
+        if (mono_passed(stalled))
             break;
-        done_wait_until(w->loop, &w->wake, earlier(earlier(stalled, limit), c->next_report));
+        done_wait_until(w->loop, &w->wake, mono_earlier(mono_earlier(stalled, limit), c->next_report));
         report_arrival(c, w->n_apps);
     }
-    bool waited = w->listed > 0 || passed(limit);
+    bool waited = w->listed > 0 || mono_passed(limit);
     w->window = waited ? mono_now() : w->progress;
 }
 
@@ -104,18 +94,18 @@ static MAY_YIELD void measure(struct phases *c)
     struct mono end = mono_add(w->window, w->conf.window_us);
     uint64_t requests_before = c->report->w->meter.total->requests;
     c->next_report = mono_add(w->window, c->report_us);
-    while (!passed(end) && !stopping(c)) {
-        done_wait_until(w->loop, &w->wake, earlier(end, c->next_report));
-        if (!passed(c->next_report) || !mono_before(c->next_report, end) || stopping(c))
+    while (!mono_passed(end) && !stopping(c)) {
+        done_wait_until(w->loop, &w->wake, mono_earlier(end, c->next_report));
+        if (!mono_passed(c->next_report) || !mono_before(c->next_report, end) || stopping(c))
             continue;
         char head[80];
         snprintf(head, sizeof(head), "%lld s of %lld s", (long long)whole_seconds(mono_diff(c->next_report, w->window)),
                  (long long)whole_seconds(w->conf.window_us));
         report_interval(c->report, head);
-        while (passed(c->next_report))
+        while (mono_passed(c->next_report))
             c->next_report = mono_add(c->next_report, c->report_us);
     }
-    c->measured_us = mono_diff(earlier(mono_now(), end), w->window);
+    c->measured_us = mono_diff(mono_earlier(mono_now(), end), w->window);
     c->window_requests = w->meter.total->requests + w->meter.interval.requests - requests_before;
 }
 
@@ -134,10 +124,10 @@ static MAY_YIELD void outlast_injected(struct phases *c)
     const char *why;
     while ((why = awaited(c)) && !stopping(c)) {
         done_wait_until(w->loop, &w->wake, c->next_report);
-        if (!passed(c->next_report))
+        if (!mono_passed(c->next_report))
             continue;
         report_interval(c->report, why);
-        while (passed(c->next_report))
+        while (mono_passed(c->next_report))
             c->next_report = mono_add(c->next_report, c->report_us);
     }
 }
@@ -174,13 +164,13 @@ static MAY_YIELD void settle(struct phases *c)
     if (!(w->caps & API_CAP_FEED) ||
         !(w->caps & API_CAP_EVENTS)) { /* what others did last may not be known: once more */
         limit = mono_add(mono_now(), c->grace_us);
-        while (!stopping(c) && !passed(limit) && any_acts(w))
+        while (!stopping(c) && !mono_passed(limit) && any_acts(w))
             done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
         for (uint32_t i = 0; i < w->n_apps; i++)
             app_look_again(&w->apps[i]);
         quiet_from = mono_now();
     }
-    while (!stopping(c) && !passed(limit) && !passed(mono_add(quiet_from, QUIET_US))) {
+    while (!stopping(c) && !mono_passed(limit) && !mono_passed(mono_add(quiet_from, QUIET_US))) {
         done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
         if (!all_quiet(w))
             quiet_from = mono_now();
@@ -192,7 +182,7 @@ static MAY_YIELD void settle(struct phases *c)
 
 static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum phase but)
 {
-    while (c->w->lanes > 0 && c->w->phase < but && !passed(until))
+    while (c->w->lanes > 0 && c->w->phase < but && !mono_passed(until))
         done_wait_until(c->w->loop, &c->w->wake, until);
 }
 

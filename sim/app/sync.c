@@ -12,16 +12,6 @@
 #define LISTING_BLOCK   (8u << 10)
 #define STALE_TRIES_MAX 3
 
-static bool due(struct mono at)
-{
-    return !mono_before(mono_now(), at);
-}
-
-static struct mono earlier(struct mono a, struct mono b)
-{
-    return mono_before(a, b) ? a : b;
-}
-
 static MAY_YIELD void heartbeat(struct app *a)
 {
     struct call c = CALL(a, CAUSE_HEARTBEAT);
@@ -41,7 +31,7 @@ static MAY_YIELD void heartbeat(struct app *a)
 
 static MAY_YIELD void heartbeat_if_due(struct app *a)
 {
-    if (!worker_draining(a->w) && due(a->heartbeat_due))
+    if (!worker_draining(a->w) && mono_passed(a->heartbeat_due))
         heartbeat(a);
 }
 
@@ -283,27 +273,27 @@ struct mono sync_next_due(const struct app *a)
     if (!a->listed || a->resync)
         at = held; /* at once when nothing failed */
     if (a->listed && a->gather_due.us)
-        at = earlier(at, a->gather_due);
+        at = mono_earlier(at, a->gather_due);
     if (a->listed)
-        at = earlier(at, a->minute_due);
+        at = mono_earlier(at, a->minute_due);
     if (mono_before(at, held))
         at = held;
-    return earlier(at, a->heartbeat_due);
+    return mono_earlier(at, a->heartbeat_due);
 }
 
 bool sync_step(struct app *a)
 {
-    if (due(a->heartbeat_due))
+    if (mono_passed(a->heartbeat_due))
         heartbeat(a);
-    else if (!due(a->retry_due))
+    else if (!mono_passed(a->retry_due))
         return false;
     else if (!a->listed)
         first_pass(a);
     else if (a->resync)
         resync(a);
-    else if (a->gather_due.us && due(a->gather_due))
+    else if (a->gather_due.us && mono_passed(a->gather_due))
         check(a, false);
-    else if (due(a->minute_due))
+    else if (mono_passed(a->minute_due))
         check(a, true);
     else
         return false;

@@ -3,8 +3,6 @@
 #include "net/coro.h"
 #include "sim/app/pace.h"
 
-#define LOOK_US (200 * US_PER_MS) /* an interruption only sets a mark: so soon it is seen */
-
 bool turn_again(struct turn *t, const char *email, const struct api_result *r)
 {
     char text[32];
@@ -13,9 +11,5 @@ bool turn_again(struct turn *t, const char *email, const struct api_result *r)
     int64_t wait = pace_throttle_wait_us(r->retry_after_us, t->tries++, &t->rng);
     struct mono until = mono_add(mono_now(), wait);
     LOGI(t->command, "%s: sign-in limited by the server: waiting %s", email, str_duration(text, sizeof(text), wait));
-    while (!*t->stop && mono_before(mono_now(), until)) {
-        struct mono look = mono_add(mono_now(), LOOK_US);
-        coro_sleep_until(t->loop, mono_before(look, until) ? look : until);
-    }
-    return !*t->stop;
+    return coro_sleep_unless(t->loop, until, t->stop);
 }

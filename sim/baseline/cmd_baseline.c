@@ -61,7 +61,7 @@ static void beat_lane(void *arg)
     struct beat_lane *l = arg;
     struct beat *k = l->k;
     struct errinfo why = {0};
-    while (!k->failed && !k->b->stop && mono_before(mono_now(), k->until)) {
+    while (!k->failed && !k->b->stop && !mono_passed(k->until)) {
         if (k->once(k, l->number, &why)) {
             k->done++;
         } else if (!k->failed) {

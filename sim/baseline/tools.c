@@ -191,7 +191,7 @@ static MAY_YIELD enum err start_server(struct baseline *b, const char *port, con
     int64_t number = 0;
     (void)sv_to_i64(sv_of(port), &number);
     for (struct mono until = mono_add(mono_now(), 10 * US_PER_S); !proc_listens(server, (int)number);) {
-        if (!proc_alive(server) || !mono_before(mono_now(), until))
+        if (!proc_alive(server) || mono_passed(until))
             return err_set(ei, ERR_ENV, "iperf3 -s does not listen on port %s", port);
         coro_sleep_until(b->ctx->loop, mono_add(mono_now(), 20 * US_PER_MS));
     }

@@ -138,12 +138,8 @@ bool bulk_count(struct bulk *b, const char *id, struct bulk_totals *out, struct 
 
 static const char *fit_to_print(struct bulk *b, const char *name)
 {
-    struct buf shown = BUF_INIT(1024);
-    if (str_escape(&shown, sv_of(name), 120) != ERR_OK)
-        buf_reset(&shown);
-    const char *kept = arena_strdup(b->mem, buf_cstr(&shown));
-    buf_done(&shown);
-    return kept;
+    char shown[124];
+    return arena_strdup(b->mem, str_shown(shown, sizeof(shown), sv_of(name)));
 }
 
 static bool larger(const struct bulk_totals *a, const struct bulk_totals *b)

@@ -32,7 +32,7 @@ void crowd_gather(struct crowd *c)
 void crowd_stay(struct crowd *c, int64_t us)
 {
     struct mono until = mono_add(mono_now(), us);
-    while (crowd_at_work(c) && mono_before(mono_now(), until)) {
+    while (crowd_at_work(c) && !mono_passed(until)) {
         int64_t left = mono_diff(until, mono_now());
         worker_sleep(c->r->w, left < TICK_US ? left : TICK_US, PHASE_DRAIN);
     }
@@ -47,7 +47,7 @@ void crowd_end(struct crowd *c)
         struct mono again = mono_add(mono_now(), CUT_US);
         for (unsigned i = 0; i < c->s->asked; i++)
             session_cancel(&c->all[i]);
-        while (c->group.running > 0 && mono_before(mono_now(), again))
+        while (c->group.running > 0 && !mono_passed(again))
             coro_sleep_until(c->r->w->loop, mono_add(mono_now(), LOOK_US));
     }
     group_wait(c->r->w->loop, &c->group);

@@ -15,12 +15,7 @@ static const char *const figures[] = {
 
 static enum err refuse(const char *option, const char *text, const char *why, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(512);
-    if (str_escape(&shown, sv_of(text), 80) != ERR_OK)
-        buf_reset(&shown);
-    err_set(ei, ERR_USAGE, "%s '%s': %s", option, buf_cstr(&shown), why);
-    buf_done(&shown);
-    return ERR_USAGE;
+    return err_set(ei, ERR_USAGE, "%s '%s': %s", option, SHOWN(sv_of(text)), why);
 }
 
 /* "p95_upload" or "upload_p95". */
@@ -69,7 +64,6 @@ static bool read_name(struct sv name, bool of_whole, struct ramp_line *out)
 
 static bool read_value(struct sv text, struct ramp_line *out)
 {
-    char value[48];
     int64_t us;
     if (sv_ends(text, SV("%")))
         text.n--;
@@ -77,11 +71,7 @@ static bool read_value(struct sv text, struct ramp_line *out)
         return true;
     bool time = out->kind == RAMP_LINE_TIME ||
                 (out->kind == RAMP_LINE_WATCH && sv_ends(sv_of(watch_key(out->watch)), SV("_ms")));
-    if (!time || !text.n || text.n >= sizeof(value))
-        return false;
-    memcpy(value, text.p, text.n);
-    value[text.n] = '\0';
-    if (opt_parse_duration(value, &us) != ERR_OK)
+    if (!time || opt_parse_duration(text, &us) != ERR_OK)
         return false;
     out->want = (double)us / 1e3;
     return true;

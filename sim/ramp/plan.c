@@ -134,7 +134,7 @@ enum err ramp_parse_work(const char *text, struct ramp_work *out, struct errinfo
     }
     out->kind = RAMP_UPLOAD;
     if (strncmp(text, upload, sizeof(upload) - 1) == 0 &&
-        opt_parse_size(text + sizeof(upload) - 1, &out->bytes) == ERR_OK && out->bytes >= 0)
+        opt_parse_size(sv_of(text + sizeof(upload) - 1), &out->bytes) == ERR_OK && out->bytes >= 0)
         return ERR_OK;
     return err_set(ei, ERR_USAGE, "--session takes apps, upload:50MiB (any size) or sign-in, not \"%s\"", text);
 }

@@ -58,7 +58,7 @@ static MAY_YIELD void drain(struct ramp *r, struct ramp_step *s)
 {
     struct mono began = mono_now(), limit = mono_add(began, r->conf->drain_us);
     int quiet = 0;
-    while (r->quiet_us >= 0 && quiet < QUIET_IN_ROW && mono_before(mono_now(), limit) && !worker_draining(r->w)) {
+    while (r->quiet_us >= 0 && quiet < QUIET_IN_ROW && !mono_passed(limit) && !worker_draining(r->w)) {
         int64_t us = probe(r);
         quiet = us >= 0 && us <= 2 * r->quiet_us + QUIET_MORE_US ? quiet + 1 : 0;
         worker_sleep(r->w, TICK_US, PHASE_DRAIN);

@@ -41,8 +41,8 @@ static void log_line(const struct session *x, enum drive_op op, const struct api
  * fit. */
 static void add_work(struct ramp_step *s, const struct api_result *r)
 {
-    struct mono from = mono_before(r->sent, s->measure_from) ? s->measure_from : r->sent;
-    struct mono to = mono_before(s->measure_to, r->done) ? s->measure_to : r->done;
+    struct mono from = mono_later(r->sent, s->measure_from);
+    struct mono to = mono_earlier(s->measure_to, r->done);
     int64_t took = mono_diff(r->done, r->sent);
     if (!mono_before(from, to) || took <= 0)
         return;

@@ -255,21 +255,17 @@ static MAY_YIELD void run_row(struct command_refusals *c, const struct refusal *
 static void print_row(const struct command_refusals *c, const struct refusal *f, const struct verdict_row *v)
 {
     static const char *const paint[] = {"\033[32m", "\033[31m", "\033[33m", "\033[33m"};
-    char count[32] = "-", status[16] = "-", slowest[32] = "-", line[700];
-    struct buf shown = BUF_INIT(2000);
+    char count[32] = "-", status[16] = "-", slowest[32] = "-", line[700], shown[164];
     if (v->tries) {
         str_format(count, sizeof(count), "%u/%u", v->ok, v->tries);
         str_format(slowest, sizeof(slowest), "%.1f", hist_count(v->took) ? (double)hist_max(v->took) / 1e3 : 0.0);
     }
     if (v->status)
         str_format(status, sizeof(status), "%d", v->status);
-    if (str_escape(&shown, sv_of(v->why[0] ? v->why : v->came), 160) != ERR_OK)
-        buf_reset(&shown);
     str_format(line, sizeof(line), "%7s  %6s  %8s  %s (%d): %s", count, status, slowest, f->asked, f->status,
-               buf_cstr(&shown));
+               str_shown(shown, sizeof(shown), sv_of(v->why[0] ? v->why : v->came)));
     fprintf(c->ctx->out, "%s%-9s%s %s\n", c->ctx->color ? paint[v->verdict] : "", verdict_words[v->verdict],
             c->ctx->color ? "\033[0m" : "", line);
-    buf_done(&shown);
 }
 
 static void write_row(struct jsonw *w, const struct refusal *f, const struct verdict_row *v)
@@ -377,14 +373,6 @@ static MAY_YIELD void run_rows(struct command_refusals *c, bool alone)
     }
 }
 
-static MAY_YIELD void work_until(struct command_refusals *c, struct mono at)
-{
-    while (!c->stop && mono_before(mono_now(), at)) {
-        struct mono step = mono_add(mono_now(), US_PER_S / 5);
-        coro_sleep_until(c->ctx->loop, mono_before(at, step) ? at : step);
-    }
-}
-
 static MAY_YIELD enum err background_up(struct command_refusals *c, struct errinfo *ei)
 {
     const struct background_conf conf = {(unsigned)c->conf->background, OPEN_FOLDERS, c->conf->per_minute};
@@ -397,7 +385,7 @@ static MAY_YIELD enum err background_up(struct command_refusals *c, struct errin
     fprintf(c->ctx->out, "background: %s at work, %s alone first\n", COUNTED(conf.apps, "app"),
             str_duration(t, sizeof(t), c->conf->before_us));
     background_mark(c->background);
-    work_until(c, mono_add(mono_now(), c->conf->before_us));
+    coro_sleep_unless(c->ctx->loop, mono_add(mono_now(), c->conf->before_us), &c->stop);
     background_look(c->background, &c->before);
     background_mark(c->background);
     return ERR_OK;
@@ -407,7 +395,9 @@ static MAY_YIELD void background_down(struct command_refusals *c, struct mono be
 {
     if (!c->background)
         return;
-    work_until(c, mono_add(began, c->conf->before_us < DURING_MIN_US ? c->conf->before_us : DURING_MIN_US));
+    coro_sleep_unless(c->ctx->loop,
+                      mono_add(began, c->conf->before_us < DURING_MIN_US ? c->conf->before_us : DURING_MIN_US),
+                      &c->stop);
     background_look(c->background, &c->during);
     c->held = background_compare(&c->before, &c->during, SHARE);
     background_end(&c->background);

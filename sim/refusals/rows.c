@@ -46,10 +46,7 @@ static MAY_YIELD bool lock_lapsed(struct stage *s, const struct refusal *f, char
         str_format(why, n, "the server gave no lock that could lapse");
         return false;
     }
-    while (!*s->stop && mono_before(mono_now(), s->lapses)) {
-        struct mono step = mono_add(mono_now(), US_PER_S / 5);
-        coro_sleep_until(s->ctx->loop, mono_before(s->lapses, step) ? s->lapses : step);
-    }
+    coro_sleep_unless(s->ctx->loop, s->lapses, s->stop);
     return true;
 }
 

@@ -42,25 +42,11 @@ struct chaos_step {
 
 static enum err malformed(struct sv text, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(512);
-    if (str_escape(&shown, text, 60) != ERR_OK)
-        buf_reset(&shown);
-    err_set(ei, ERR_USAGE,
-            "--chaos takes VERB:PART@SECOND[+SECONDS],… such as kill:server@20,pause:redis@40+10, not \"%s\"; verbs: "
-            "kill stop pause, and fill for store and postgres; parts: server redis postgres store",
-            buf_cstr(&shown));
-    buf_done(&shown);
-    return ERR_USAGE;
-}
-
-static bool parse_time(struct sv text, int64_t *us)
-{
-    char copy[40];
-    if (text.n == 0 || text.n >= sizeof(copy))
-        return false;
-    memcpy(copy, text.p, text.n);
-    copy[text.n] = '\0';
-    return opt_parse_duration(copy, us) == ERR_OK;
+    return err_set(
+        ei, ERR_USAGE,
+        "--chaos takes VERB:PART@SECOND[+SECONDS],… such as kill:server@20,pause:redis@40+10, not \"%s\"; verbs: "
+        "kill stop pause, and fill for store and postgres; parts: server redis postgres store",
+        SHOWN(text));
 }
 
 static bool parse_verb(struct sv text, struct chaos_step *s)
@@ -83,10 +69,10 @@ static bool parse_step(struct sv text, struct chaos_step *s)
 {
     struct sv rest = text, verb, part, at;
     if (!sv_split(&rest, ':', &verb) || !parse_verb(verb, s) || !sv_split(&rest, '@', &part) || !parse_part(part, s) ||
-        !sv_split(&rest, '+', &at) || !parse_time(at, &s->at_us))
+        !sv_split(&rest, '+', &at) || opt_parse_duration(at, &s->at_us) != ERR_OK)
         return false;
     s->for_us = s->verb->for_us;
-    return rest.n == 0 || parse_time(rest, &s->for_us);
+    return rest.n == 0 || opt_parse_duration(rest, &s->for_us) == ERR_OK;
 }
 
 static char *step_text(const struct chaos_step *s, char *dst, size_t n)

@@ -103,7 +103,7 @@ uint64_t delivery_identity(const struct api_event *ev)
 
 static void record(struct worker *w, enum drive_op op, struct mono from, struct mono to)
 {
-    struct api_result r = {.outcome = OUT_OK, .sent = from, .done = mono_before(to, from) ? from : to};
+    struct api_result r = {.outcome = OUT_OK, .sent = from, .done = mono_later(to, from)};
     meter_record(&w->meter, op, &r, (struct mono){0});
 }
 

@@ -17,26 +17,18 @@
 
 static enum err malformed(const char *text, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(512);
-    if (str_escape(&shown, sv_of(text), 60) != ERR_OK)
-        buf_reset(&shown);
-    err_set(ei, ERR_USAGE, "--bigfiles takes COUNTxMIB@SECOND, such as 10x300@60, not \"%s\"", buf_cstr(&shown));
-    buf_done(&shown);
-    return ERR_USAGE;
+    return err_set(ei, ERR_USAGE, "--bigfiles takes COUNTxMIB@SECOND, such as 10x300@60, not \"%s\"",
+                   SHOWN(sv_of(text)));
 }
 
 static enum err parse_bigfiles(struct inject *in, const char *text, struct errinfo *ei)
 {
     struct sv rest = sv_of(text), count, size;
-    char at[40];
     int64_t n;
     double mib;
-    if (!sv_split(&rest, 'x', &count) || !sv_split(&rest, '@', &size) || !rest.n || rest.n >= sizeof(at))
-        return malformed(text, ei);
-    memcpy(at, rest.p, rest.n);
-    at[rest.n] = '\0';
-    if (!sv_to_i64(count, &n) || n < 1 || n > COUNT_MOST || !sv_to_f64(size, &mib) || mib < BIGFILES_LEAST_MIB ||
-        mib > BIGFILES_MOST_MIB || opt_parse_duration(at, &in->bigfiles.at_us) != ERR_OK)
+    if (!sv_split(&rest, 'x', &count) || !sv_split(&rest, '@', &size) || !sv_to_i64(count, &n) || n < 1 ||
+        n > COUNT_MOST || !sv_to_f64(size, &mib) || mib < BIGFILES_LEAST_MIB || mib > BIGFILES_MOST_MIB ||
+        opt_parse_duration(rest, &in->bigfiles.at_us) != ERR_OK)
         return malformed(text, ei);
     in->count = (unsigned)n;
     in->bytes = (uint64_t)(mib * MIB);

@@ -199,7 +199,7 @@ static void read_host(struct watch *w)
 static void find_trees(struct watch *w)
 {
     struct proc p;
-    if (w->store.pid || !w->local || mono_before(mono_now(), w->store_next))
+    if (w->store.pid || !w->local || !mono_passed(w->store_next))
         return;
     w->store_next = mono_add(mono_now(), STORE_FIND_US);
     if (stack_find_process(w->ctx->loop, w->ctx->http, w->ctx->target->url, "store", &p))
@@ -257,11 +257,9 @@ static void note_problem(struct watch *w)
     while (sv_split(&rest, '\n', &line))
         if (sv_trim(line).n)
             last = sv_trim(line);
-    struct buf shown = BUF_INIT(200);
-    if (str_escape(&shown, last, 150) != ERR_OK)
-        buf_reset(&shown);
-    snprintf(w->problem, sizeof(w->problem), "ssh to %s ended%s%s", w->host, shown.len ? ": " : "", buf_cstr(&shown));
-    buf_done(&shown);
+    char shown[154];
+    snprintf(w->problem, sizeof(w->problem), "ssh to %s ended%s%s", w->host, last.n ? ": " : "",
+             str_shown(shown, sizeof(shown), last));
 }
 
 static void on_ssh(struct io *io, uint32_t events)

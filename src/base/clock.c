@@ -39,6 +39,21 @@ bool mono_before(struct mono a, struct mono b)
     return a.us < b.us;
 }
 
+struct mono mono_earlier(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? a : b;
+}
+
+struct mono mono_later(struct mono a, struct mono b)
+{
+    return mono_before(a, b) ? b : a;
+}
+
+bool mono_passed(struct mono t)
+{
+    return !mono_before(mono_now(), t);
+}
+
 struct wall wall_now(void)
 {
     return (struct wall){read_us(CLOCK_REALTIME)};

@@ -18,6 +18,9 @@ struct mono mono_now(void);
 struct mono mono_add(struct mono t, int64_t us);           /* saturates at MONO_NEVER */
 int64_t mono_diff(struct mono later, struct mono earlier); /* us */
 bool mono_before(struct mono a, struct mono b);
+struct mono mono_earlier(struct mono a, struct mono b);
+struct mono mono_later(struct mono a, struct mono b);
+bool mono_passed(struct mono t); /* now, or before now */
 struct wall wall_now(void);
 /* "2026-11-30T09:01:32.123Z"; dst of 32 bytes is enough. Returns dst. */
 char *wall_format(char *dst, size_t n, struct wall t);

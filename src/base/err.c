@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "base/str.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static void finish_message(struct errinfo *ei, int wanted)
 {
     if (wanted >= (int)sizeof ei->msg) {
         struct sv whole = {ei->msg, sizeof ei->msg - 1};
-        ei->msg[str_utf8_cut(whole, sizeof ei->msg - 2)] = '\0';
+        ei->msg[utf8_cut(whole, sizeof ei->msg - 2)] = '\0';
     }
 }
 

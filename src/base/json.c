@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <pthread.h>
@@ -210,7 +211,7 @@ static void put_quoted(struct jsonw *w, struct sv v)
 
     put_char(w, '"');
     while (v.n && !w->err) {
-        size_t len = str_utf8_next(v);
+        size_t len = utf8_next(v);
         unsigned char c = (unsigned char)v.p[0];
         const char *at = c ? strchr(short_from, c) : NULL;
         if (!len)

@@ -1,6 +1,7 @@
 #include "base/opt.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,15 +42,18 @@ static const struct unit size_units[] = {{"B", 1},
                                          {NULL, 0}};
 
 /* A non-negative number with a unit; bare is the factor without one. */
-static enum err parse_scaled(const char *s, const struct unit *units, double bare, int64_t *out)
+static enum err parse_scaled(struct sv s, const struct unit *units, double bare, int64_t *out)
 {
-    size_t digits = strspn(s, "0123456789.");
-    double v, factor = s[digits] ? 0 : bare;
+    size_t digits = 0;
+    while (digits < s.n && memchr("0123456789.", s.p[digits], 11))
+        digits++;
+    struct sv unit = {s.p + digits, s.n - digits};
+    double v, factor = unit.n ? 0 : bare;
 
-    for (; units->name && s[digits]; units++)
-        if (strcmp(s + digits, units->name) == 0)
+    for (; units->name && unit.n; units++)
+        if (sv_eq_cstr(unit, units->name))
             factor = units->factor;
-    if (factor == 0 || !sv_to_f64((struct sv){s, digits}, &v))
+    if (factor == 0 || !sv_to_f64((struct sv){s.p, digits}, &v))
         return ERR_USAGE;
     v = round(v * factor);
     if (v >= 0x1p63)
@@ -58,12 +62,12 @@ static enum err parse_scaled(const char *s, const struct unit *units, double bar
     return ERR_OK;
 }
 
-enum err opt_parse_duration(const char *s, int64_t *us)
+enum err opt_parse_duration(struct sv s, int64_t *us)
 {
     return parse_scaled(s, duration_units, 1e6, us);
 }
 
-enum err opt_parse_size(const char *s, int64_t *bytes)
+enum err opt_parse_size(struct sv s, int64_t *bytes)
 {
     return parse_scaled(s, size_units, 1, bytes);
 }
@@ -96,7 +100,6 @@ static const char *type_text(enum opt_type type)
 
 static enum err refuse(const struct slot *s, const char *value, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(256);
     char low[40], high[40], range[96] = "";
 
     if (s->max >= 1e300)
@@ -104,12 +107,8 @@ static enum err refuse(const struct slot *s, const char *value, struct errinfo *
     else if (bounded(s))
         str_format(range, sizeof range, " from %s to %s", format_bound(low, sizeof low, s->type, s->min),
                    format_bound(high, sizeof high, s->type, s->max));
-    if (str_escape(&shown, sv_of(value), 60))
-        buf_reset(&shown);
-    enum err err =
-        err_set(ei, ERR_USAGE, "%s takes %s%s, not \"%s\"", s->label, type_text(s->type), range, buf_cstr(&shown));
-    buf_done(&shown);
-    return err;
+    return err_set(ei, ERR_USAGE, "%s takes %s%s, not \"%s\"", s->label, type_text(s->type), range,
+                   SHOWN(sv_of(value)));
 }
 
 static enum err store_number(const struct slot *s, const char *value, struct errinfo *ei)
@@ -126,10 +125,10 @@ static enum err store_number(const struct slot *s, const char *value, struct err
         good = sv_to_f64(sv_of(value), &num);
         break;
     case OPT_DURATION:
-        good = opt_parse_duration(value, &whole) == ERR_OK;
+        good = opt_parse_duration(sv_of(value), &whole) == ERR_OK;
         break;
     default:
-        good = opt_parse_size(value, &whole) == ERR_OK;
+        good = opt_parse_size(sv_of(value), &whole) == ERR_OK;
         break;
     }
     double judged = s->type == OPT_NUM ? num : (double)whole;
@@ -215,23 +214,18 @@ size_t opt_distance(const char *a, const char *b)
 static enum err unknown_opt(struct parser *p, struct sv name)
 {
     char wanted[40];
-    struct buf shown = BUF_INIT(256);
     const char *near = NULL;
     size_t best = 3; /* farther than two slips is no suggestion */
 
-    str_format(wanted, sizeof wanted, SV_FMT, (int)str_utf8_cut(name, sizeof wanted - 1), name.p);
+    str_format(wanted, sizeof wanted, SV_FMT, (int)utf8_cut(name, sizeof wanted - 1), name.p);
     for (size_t t = 0; t < p->n; t++)
         for (const struct opt *o = p->tables[t].opts; o && o->name; o++)
             if (opt_distance(wanted, o->name) < best) {
                 best = opt_distance(wanted, o->name);
                 near = o->name;
             }
-    if (str_escape(&shown, name, 60))
-        buf_reset(&shown);
-    err_set(p->ei, ERR_USAGE, near ? "unknown option --%s; did you mean --%s" : "unknown option --%s", buf_cstr(&shown),
-            near);
-    buf_done(&shown);
-    return ERR_USAGE;
+    return err_set(p->ei, ERR_USAGE, near ? "unknown option --%s; did you mean --%s" : "unknown option --%s",
+                   SHOWN(name), near);
 }
 
 /* The value that follows an option: glued to it (value set) or the next argument. */
@@ -308,15 +302,10 @@ static const struct opt_pos *find_pos(struct parser *p, size_t index, struct slo
 static enum err store_positional(struct parser *p, size_t index, const char *arg)
 {
     struct slot slot;
-    struct buf shown = BUF_INIT(256);
 
     if (find_pos(p, index, &slot))
         return store(&slot, arg, p->ei);
-    if (str_escape(&shown, sv_of(arg), 60))
-        buf_reset(&shown);
-    err_set(p->ei, ERR_USAGE, "unexpected argument \"%s\"", buf_cstr(&shown));
-    buf_done(&shown);
-    return ERR_USAGE;
+    return err_set(p->ei, ERR_USAGE, "unexpected argument \"%s\"", SHOWN(sv_of(arg)));
 }
 
 static bool help_wanted(int argc, char **argv)

@@ -2,7 +2,6 @@
 #define BASE_OPT_H
 /* The command line as tables: positional arguments and options fill a struct at given offsets. Parsing never exits and
  * never prints: it returns ERR_USAGE with a sentence that names the argument and what it takes. Layer 0. */
-#include "base/err.h"
 #include "base/str.h"
 #include <stddef.h>
 #include <stdio.h>
@@ -59,6 +58,7 @@ void opt_done(const struct opt_table *tables, size_t n, void *base);
 void opt_print_help(FILE *out, const struct opt_table *tables, size_t n);
 /* Edit distance (Levenshtein) between two short words: for "did you mean". */
 size_t opt_distance(const char *a, const char *b);
-enum err opt_parse_duration(const char *s, int64_t *us) WARN_UNUSED;
-enum err opt_parse_size(const char *s, int64_t *bytes) WARN_UNUSED;
+/* As options of those types take them. ERR_USAGE says only that it is none. */
+enum err opt_parse_duration(struct sv s, int64_t *us) WARN_UNUSED;
+enum err opt_parse_size(struct sv s, int64_t *bytes) WARN_UNUSED;
 #endif

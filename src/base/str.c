@@ -1,4 +1,5 @@
 #include "base/str.h"
+#include "base/utf8.h"
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
@@ -158,58 +159,6 @@ int str_format(char *dst, size_t n, const char *fmt, ...)
     return len;
 }
 
-/* Length of the well-formed sequence at p (RFC 3629, table 3-7 of the Unicode standard), 0 when there is none. */
-static size_t sequence(const unsigned char *p, size_t n)
-{
-    if (p[0] < 0x80)
-        return 1;
-    size_t len = p[0] >= 0xC2 && p[0] <= 0xDF ? 2 : (p[0] & 0xF0) == 0xE0 ? 3 : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : 0;
-    if (!len || len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    bool overlong = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
-    bool surrogate = p[0] == 0xED && p[1] >= 0xA0;
-    bool beyond = p[0] == 0xF4 && p[1] >= 0x90;
-    return overlong || surrogate || beyond ? 0 : len;
-}
-
-size_t str_utf8_next(struct sv s)
-{
-    return s.n ? sequence((const unsigned char *)s.p, s.n) : 0;
-}
-
-bool str_utf8_valid(struct sv s)
-{
-    while (s.n) {
-        size_t len = str_utf8_next(s);
-        if (!len)
-            return false;
-        s = (struct sv){s.p + len, s.n - len};
-    }
-    return true;
-}
-
-size_t str_utf8_length(struct sv s)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < s.n; i++)
-        count += ((unsigned char)s.p[i] & 0xC0) != 0x80;
-    return count;
-}
-
-size_t str_utf8_cut(struct sv s, size_t max_bytes)
-{
-    if (s.n <= max_bytes)
-        return s.n;
-    size_t n = max_bytes;
-    while (n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
-        n--;
-    return n;
-}
-
 static bool unreserved(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("-._~", c));
@@ -274,7 +223,7 @@ enum err str_escape(struct buf *out, struct sv s, size_t max_bytes)
 
     while (s.n && !err) {
         const unsigned char *p = (const unsigned char *)s.p;
-        size_t len = sequence(p, s.n), take = len ? len : 1;
+        size_t len = utf8_next(s), take = len ? len : 1;
         bool hide = !len || dangerous(p, len);
         size_t width = hide ? take * 4 : take;
         if (out->len - start + width > max_bytes)
@@ -286,6 +235,17 @@ enum err str_escape(struct buf *out, struct sv s, size_t max_bytes)
         s = (struct sv){s.p + take, s.n - take};
     }
     return err;
+}
+
+char *str_shown(char *dst, size_t n, struct sv s)
+{
+    struct buf shown = BUF_INIT(n);
+
+    if (str_escape(&shown, s, n - sizeof("…")) != ERR_OK)
+        buf_reset(&shown);
+    snprintf(dst, n, "%s", buf_cstr(&shown));
+    buf_done(&shown);
+    return dst;
 }
 
 bool str_fit(char *dst, size_t n, const char *src)

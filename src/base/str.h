@@ -27,16 +27,17 @@ bool sv_to_i64(struct sv s, int64_t *out); /* whole string, base 10, no '+', no 
 bool sv_to_u64(struct sv s, uint64_t *out);
 bool sv_to_f64(struct sv s, double *out); /* '.' whatever the locale; no inf/nan/hex */
 
-bool str_utf8_valid(struct sv s);                   /* rejects surrogates, overlong forms, > U+10FFFF */
-size_t str_utf8_length(struct sv s);                /* code points; s must be valid */
-size_t str_utf8_cut(struct sv s, size_t max_bytes); /* longest prefix of <= max_bytes that ends between code points */
 enum err str_url_encode(struct buf *out, struct sv s,
                         const char *keep) WARN_UNUSED;             /* RFC 3986 unreserved + keep stay */
 enum err str_url_decode(struct buf *out, struct sv s) WARN_UNUSED; /* %XX once; '+' stays; bad % is ERR_PARSE */
 /* Appends s with control bytes, ESC and invalid UTF-8 shown as \xNN, cut to max_bytes with "…": for logs and reports
  * of text that somebody else wrote. */
 enum err str_escape(struct buf *out, struct sv s, size_t max_bytes) WARN_UNUSED;
-size_t str_utf8_next(struct sv s); /* bytes of the well-formed code point at the front; 0: none */
+/* The same into a fixed dst, as much of s as fits with the "…"; never fails. n at least 8. Returns dst. SHOWN is the
+ * same for a word of a sentence, in memory that lasts as long as the block. */
+char *str_shown(char *dst, size_t n, struct sv s);
+#define SHOWN_LEN 84
+#define SHOWN(s)  str_shown((char[SHOWN_LEN]){""}, SHOWN_LEN, (s))
 /* snprintf with '.' as the decimal point whatever the locale. */
 int str_format(char *dst, size_t n, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int str_vformat(char *dst, size_t n, const char *fmt, va_list ap) PRINTF_LIKE(3, 0);

@@ -1,5 +1,6 @@
 /* The one policy for names. It is stricter than most servers' so that a tree made here can be held by every client. */
 #include "drive/path.h"
+#include "base/utf8.h"
 #include "drive/model.h"
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,7 @@ static const char *name_problem(struct sv name)
 {
     if (sv_trim(name).n == 0)
         return "a name is not empty";
-    if (!str_utf8_valid(name))
+    if (!utf8_valid(name))
         return "a name is valid UTF-8";
     const char *bad = bad_byte(name);
     if (bad)
@@ -69,7 +70,7 @@ const char *path_name_problem_folder(struct sv name)
     const char *problem = name_problem(name);
     if (problem)
         return problem;
-    if (str_utf8_length(name) > DRIVE_FOLDER_NAME_MAX)
+    if (utf8_length(name) > DRIVE_FOLDER_NAME_MAX)
         return "a name has at most 100 characters";
     return NULL;
 }
@@ -95,6 +96,6 @@ void path_numbered(char *dst, size_t n, const char *name, unsigned number, size_
     struct sv stem = {whole.p, whole.n - tail_n};
     size_t room = max_bytes - suffix_n - tail_n;
     if (stem.n > room)
-        stem.n = str_utf8_cut(stem, room);
+        stem.n = utf8_cut(stem, room);
     snprintf(dst, n, SV_FMT "%s" SV_FMT, SV_ARG(stem), suffix, (int)tail_n, whole.p + whole.n - tail_n);
 }

@@ -1,6 +1,7 @@
 /* The one place that writes CR: only to a terminal. In a pipe every line is whole and leaves at once. */
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "drive/cmd.h"
 #include <string.h>
 #include <sys/ioctl.h>
@@ -82,8 +83,8 @@ static void print(struct progress *p, struct mono now, bool last)
     struct sv text = {buf_cstr(&line), line.len};
     if (p->tty) {
         if (!last)
-            text.n = str_utf8_cut(text, columns(p->out));
-        size_t width = str_utf8_length(text), pad = p->width > width ? p->width - width : 0;
+            text.n = utf8_cut(text, columns(p->out));
+        size_t width = utf8_length(text), pad = p->width > width ? p->width - width : 0;
         fprintf(p->out, "\r" SV_FMT "%*s%s", SV_ARG(text), (int)pad, "", last ? "\n" : "");
         p->width = width;
     } else {

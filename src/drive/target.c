@@ -314,10 +314,10 @@ void target_done(struct target *t)
 
 void target_print(const struct target *t, FILE *out)
 {
-    struct buf line = BUF_INIT(1024);
-    if (t->url && !str_escape(&line, sv_of(t->url), 512))
-        fprintf(out, "target: %s (from %s)\n", buf_cstr(&line), t->url_from ? t->url_from : "the command line");
-    buf_done(&line);
+    char url[512];
+    if (t->url)
+        fprintf(out, "target: %s (from %s)\n", str_shown(url, sizeof url, sv_of(t->url)),
+                t->url_from ? t->url_from : "the command line");
 }
 
 static struct sv bare_host(const char *host)

@@ -53,7 +53,8 @@ static enum err no_answer(const struct probe *p, enum err err, const struct erri
 /* The URL to set instead: the redirect's place without the path that was asked for. */
 static enum err redirected(const struct probe *p, const char *path, const struct http_resp *resp, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(1024), origin = BUF_INIT(512);
+    struct buf origin = BUF_INIT(512);
+    char shown[164];
     struct sv to = http_resp_header(resp, "Location");
     if (to.n && to.p[0] == '/' && !buf_appendf(&origin, "%s://%s:%d", p->url.scheme, p->url.host, p->url.port)) {
         if (buf_append(&origin, to.p, to.n) == ERR_OK)
@@ -62,11 +63,10 @@ static enum err redirected(const struct probe *p, const char *path, const struct
     if (sv_ends(to, sv_of(path)))
         to.n -= strlen(path);
     enum err err;
-    if (to.n == 0 || str_escape(&shown, to, 160))
+    if (to.n == 0)
         err = err_set(ei, ERR_ENV, "%s redirects without saying where to: set TMA_URL to the server itself", p->t->url);
     else
-        err = err_set(ei, ERR_ENV, "the server redirects: set TMA_URL=%s", buf_cstr(&shown));
-    buf_done(&shown);
+        err = err_set(ei, ERR_ENV, "the server redirects: set TMA_URL=%s", str_shown(shown, sizeof shown, to));
     buf_done(&origin);
     return err;
 }
@@ -148,14 +148,13 @@ static enum err judge_health(const struct probe *p, struct errinfo *ei)
 /* The right kind, perhaps, but a part of it is away: what it says itself tells which. */
 static enum err not_ready(const struct probe *p, const char *path, const struct http_resp *resp, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(1024);
+    char shown[204] = "";
     struct json *j = NULL;
-    bool said = json_parse(buf_cstr(&resp->body), resp->body.len, &j, NULL) == ERR_OK &&
-                str_escape(&shown, sv_of(json_str(json_get(j, "message"))), 200) == ERR_OK && shown.len > 0;
+    if (json_parse(buf_cstr(&resp->body), resp->body.len, &j, NULL) == ERR_OK)
+        str_shown(shown, sizeof shown, sv_of(json_str(json_get(j, "message"))));
     enum err err = err_set(ei, ERR_ENV, "the server at %s is not ready: GET %s gave %d%s%s", p->t->url, path,
-                           resp->status, said ? ": " : "", said ? buf_cstr(&shown) : "");
+                           resp->status, shown[0] ? ": " : "", shown);
     json_free(&j);
-    buf_done(&shown);
     return err;
 }
 

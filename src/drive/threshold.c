@@ -103,12 +103,12 @@ static enum err parse_value(const char *text, const char *unit, double *out)
     if (sv_to_f64(sv_of(text), out))
         return ERR_OK;
     if (is_ms(k) || is_seconds(k)) {
-        enum err err = opt_parse_duration(text, &scaled);
+        enum err err = opt_parse_duration(sv_of(text), &scaled);
         *out = (double)scaled / (is_ms(k) ? 1e3 : 1e6);
         return err;
     }
     if (is_bytes(k)) {
-        enum err err = opt_parse_size(text, &scaled);
+        enum err err = opt_parse_size(sv_of(text), &scaled);
         *out = (double)scaled;
         return err;
     }
@@ -117,13 +117,7 @@ static enum err parse_value(const char *text, const char *unit, double *out)
 
 static enum err refuse(const char *expr, const char *why, struct errinfo *ei)
 {
-    struct buf shown = BUF_INIT(512);
-
-    if (str_escape(&shown, sv_of(expr), 80))
-        buf_reset(&shown);
-    err_set(ei, ERR_USAGE, "--fail-on '%s': %s", buf_cstr(&shown), why);
-    buf_done(&shown);
-    return ERR_USAGE;
+    return err_set(ei, ERR_USAGE, "--fail-on '%s': %s", SHOWN(sv_of(expr)), why);
 }
 
 /* An operation that never came up has counts, all 0, but no latencies. */

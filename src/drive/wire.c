@@ -60,15 +60,6 @@ bool wire_listing(const struct json *j, struct arena *mem, struct drive_listing 
     return true;
 }
 
-static void show(char *dst, size_t n, const char *text)
-{
-    struct buf shown = BUF_INIT(4 * n + 8);
-    dst[0] = '\0';
-    if (text && str_escape(&shown, sv_of(text), n - 1) == ERR_OK)
-        snprintf(dst, n, "%s", buf_cstr(&shown));
-    buf_done(&shown);
-}
-
 static bool is_code(const char *s)
 {
     size_t n = 0;
@@ -110,11 +101,11 @@ bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CO
         enum err e = detail ? buf_appendf(&both, "%s: %s", message, detail)
                             : buf_appendf(&both, "%s: %s, until %s", message, holder, until ? until : "it lapses");
         if (e == ERR_OK)
-            show(reason, reason_n, buf_cstr(&both));
+            str_shown(reason, reason_n, sv_of(buf_cstr(&both)));
         buf_done(&both);
     }
     if (!reason[0])
-        show(reason, reason_n, message ? message : code);
+        str_shown(reason, reason_n, sv_of(message ? message : code));
     json_free(&j);
     return readable;
 }

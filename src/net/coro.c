@@ -5,6 +5,8 @@
 #include "base/mem.h"
 #include "net/coro_stack.h"
 
+#define LOOK_US (200 * US_PER_MS)
+
 struct coro {
     struct loop *loop;
     void (*fn)(void *arg);
@@ -16,11 +18,6 @@ static __thread struct stack own_stack; /* the loop's, while a coroutine runs */
 static __thread struct coro *current;
 static __thread struct stack *left_stack; /* of a coroutine that has just ended */
 static __thread size_t alive;
-
-struct coro *coro_self(void)
-{
-    return current;
-}
 
 size_t coro_count(void)
 {
@@ -127,7 +124,7 @@ bool done_wait_until(struct loop *l, struct done *d, struct mono at)
         suspend();
         loop_timer_stop(&until.timer);
     }
-    while (!d->set && current == NULL && mono_before(mono_now(), at))
+    while (!d->set && current == NULL && !mono_passed(at))
         loop_step(l, at);
     bool set = d->set;
     d->set = false;
@@ -138,6 +135,13 @@ void coro_sleep_until(struct loop *l, struct mono at)
 {
     struct done never = {0};
     (void)done_wait_until(l, &never, at);
+}
+
+bool coro_sleep_unless(struct loop *l, struct mono at, const bool *stop)
+{
+    while (!*stop && !mono_passed(at))
+        coro_sleep_until(l, mono_earlier(at, mono_add(mono_now(), LOOK_US)));
+    return !*stop;
 }
 
 /* ---- semaphore ---- */

@@ -9,9 +9,8 @@
 struct coro;
 /* Starts fn(arg) in a coroutine of its own, at the end of this round. Freed by itself when fn returns. */
 void coro_spawn(struct loop *l, void (*fn)(void *arg), void *arg);
-struct coro *coro_self(void); /* NULL outside a coroutine */
-size_t coro_count(void);      /* alive in this thread */
-void coro_pool_trim(void);    /* frees this thread's pooled stacks */
+size_t coro_count(void);   /* alive in this thread */
+void coro_pool_trim(void); /* frees this thread's pooled stacks */
 
 /* A completion: one waiter, any number of signals before or after the wait. The base of every blocking call here.
  * Zero is its initial state. */
@@ -25,6 +24,9 @@ MAY_YIELD void done_wait(struct loop *l, struct done *d);
 /* False when the deadline came first. */
 MAY_YIELD bool done_wait_until(struct loop *l, struct done *d, struct mono deadline);
 MAY_YIELD void coro_sleep_until(struct loop *l, struct mono at);
+/* Ends early when *stop, which a signal's handler may set without waking anybody: it is looked at in steps. False then.
+ */
+MAY_YIELD bool coro_sleep_unless(struct loop *l, struct mono at, const bool *stop);
 
 /* A counting semaphore, first come first served: pools, per-account order, limits. */
 struct sem_waiter;

@@ -29,13 +29,8 @@ static bool bare_ipv6(const char *authority)
 /* What holds credentials is not repeated in a message. */
 static enum err refuse(struct errinfo *ei, const char *text, const char *why)
 {
-    struct buf shown = BUF_INIT(1024);
     bool secret = strchr(text, '@') != NULL;
-    if (secret || str_escape(&shown, sv_of(text), 100) != ERR_OK)
-        buf_reset(&shown);
-    enum err err = err_set(ei, ERR_USAGE, "%s: %s", shown.len > 0 ? buf_cstr(&shown) : "this URL", why);
-    buf_done(&shown);
-    return err;
+    return err_set(ei, ERR_USAGE, "%s: %s", secret || !text[0] ? "this URL" : SHOWN(sv_of(text)), why);
 }
 
 static const struct http_url_scheme web[] = {{"http", 80}, {"https", 443}, {NULL, 0}};

@@ -182,16 +182,11 @@ static uint64_t bytes_moved(CURL *e)
                       info_long(e, CURLINFO_HEADER_SIZE) + info_long(e, CURLINFO_REQUEST_SIZE));
 }
 
-static struct mono earlier(struct mono a, struct mono b)
-{
-    return mono_before(a, b) ? a : b;
-}
-
 static void arm(struct xfer *x)
 {
-    struct mono at = x->attempts == 0 ? earlier(x->connect_by, x->deadline) : x->deadline;
+    struct mono at = x->attempts == 0 ? mono_earlier(x->connect_by, x->deadline) : x->deadline;
     if (x->req->stall_us > 0) { /* looked at four times a stall, so that one is noticed at most a quarter late */
-        at = earlier(at, mono_add(loop_now(x->peer->h->loop), x->req->stall_us / 4 + 1));
+        at = mono_earlier(at, mono_add(loop_now(x->peer->h->loop), x->req->stall_us / 4 + 1));
     }
     loop_timer_set(x->peer->h->loop, &x->timer, at);
 }

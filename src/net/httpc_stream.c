@@ -142,7 +142,7 @@ static void on_idle(struct timer *t)
 {
     struct httpc_stream *s = container_of(t, struct httpc_stream, idle);
     struct mono dead = mono_add(s->last_byte, s->idle_us);
-    if (mono_before(mono_now(), dead))
+    if (!mono_passed(dead))
         loop_timer_set(s->t.h->loop, t, dead);
     else
         stream_end(s, ERR_TIMEOUT);

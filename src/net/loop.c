@@ -179,7 +179,7 @@ static void heap_place(struct loop *l, size_t i, struct timer *t)
 
 void loop_timer_set(struct loop *l, struct timer *t, struct mono at)
 {
-    t->at = mono_before(at, l->now) ? l->now : at;
+    t->at = mono_later(at, l->now);
     if (t->heap_index != 0) {
         heap_place(l, t->heap_index, t);
         return;

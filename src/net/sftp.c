@@ -151,14 +151,6 @@ enum err sftp_await(struct sftp *s, struct sftp_call *c, struct errinfo *ei)
     return s->broken;
 }
 
-static void note_text(struct sftp_reply *r, struct sv text)
-{
-    struct buf shown = BUF_INIT(4 * sizeof(r->text));
-    if (str_escape(&shown, text, sizeof(r->text) - 8) == ERR_OK)
-        str_format(r->text, sizeof(r->text), "%s", buf_cstr(&shown));
-    buf_done(&shown);
-}
-
 enum err sftp_judge(const struct sftp_call *c, enum sftp_type wanted, struct sftp_reply *r, struct errinfo *ei)
 {
     struct sftp_in in = {.rest = {c->body.data, c->body.len}};
@@ -167,7 +159,7 @@ enum err sftp_judge(const struct sftp_call *c, enum sftp_type wanted, struct sft
         uint32_t status = sftp_in_u32(&in);
         bool bad = in.bad;
         if (in.rest.n) /* some servers leave the sentence out */
-            note_text(r, sftp_in_text(&in));
+            str_shown(r->text, sizeof(r->text), sftp_in_text(&in));
         r->status = status;
         if (!bad && (wanted == SFTP_T_STATUS || status != SFTP_OK))
             return ERR_OK;

@@ -86,12 +86,10 @@ static LIBSSH2_FREE_FUNC(on_free)
 static void note_line(struct ssh *s)
 {
     struct sv line = sv_trim((struct sv){buf_cstr(&s->line), s->line.len});
-    struct buf shown = BUF_INIT(4 * SSH_SAID_MAX);
     if (sv_starts(line, SV("SSH-")))
         s->named = true;
-    else if (line.n && str_escape(&shown, line, SSH_SAID_MAX - 8) == ERR_OK)
-        str_format(s->said, sizeof(s->said), "%s", buf_cstr(&shown));
-    buf_done(&shown);
+    else if (line.n)
+        str_shown(s->said, sizeof(s->said), line);
     buf_reset(&s->line);
 }
 

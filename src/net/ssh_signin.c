@@ -230,7 +230,7 @@ static MAY_YIELD enum err dial(struct ssh *s, struct errinfo *ei)
         c->dial_port = l->port;
     }
     struct mono soon = mono_add(mono_now(), CONNECT_US);
-    e = dial_connect(c->loop, c->dial, mono_before(soon, s->deadline) ? soon : s->deadline, &s->io.fd, ei);
+    e = dial_connect(c->loop, c->dial, mono_earlier(soon, s->deadline), &s->io.fd, ei);
     if (s->cancelled && e == ERR_OK)
         return err_set(ei, ERR_CANCELLED, "cancelled");
     if (e == ERR_RESET)

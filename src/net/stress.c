@@ -132,12 +132,12 @@ static const char unfinished[] = "not finished when the run ended";
 
 static struct mono soonest(const struct stress *s, struct mono deadline)
 {
-    return s->end.us && mono_before(s->end, deadline) ? s->end : deadline;
+    return s->end.us ? mono_earlier(s->end, deadline) : deadline;
 }
 
 static bool ran_out(const struct stress *s)
 {
-    return s->cut || (s->end.us && !mono_before(mono_now(), s->end));
+    return s->cut || (s->end.us && mono_passed(s->end));
 }
 
 static MAY_YIELD enum stress_failure wait_ready(struct conn *c, struct mono deadline)
@@ -361,7 +361,7 @@ static MAY_YIELD bool take_turn(struct conn *c, struct mono *due)
     if (s->last.us && !mono_before(*due, s->last))
         return false;
     s->started++;
-    while (mono_before(mono_now(), *due) && !s->stopping)
+    while (!mono_passed(*due) && !s->stopping)
         (void)done_wait_until(s->loop, &c->ready, *due);
     return !s->stopping;
 }

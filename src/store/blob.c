@@ -93,7 +93,7 @@ static bool gate_enter(struct job *j, bool *alone)
 {
     struct blob *b = j->b;
     pthread_mutex_lock(&b->lock);
-    bool refused = b->silent && (b->trying || mono_before(mono_now(), b->quiet_until));
+    bool refused = b->silent && (b->trying || !mono_passed(b->quiet_until));
     bool proven = b->proven;
     *alone = b->silent && !refused;
     if (*alone)

@@ -109,7 +109,7 @@ static MAY_YIELD enum err obtain(struct pg_pool *p, bool limited, struct pg **ou
     *out = idle_pop(p);
     if (*out)
         return ERR_OK;
-    if (limited && p->lent > 0 && p->backoff_us > 0 && mono_before(mono_now(), p->retry_at)) {
+    if (limited && p->lent > 0 && p->backoff_us > 0 && !mono_passed(p->retry_at)) {
         if (ei)
             *ei = p->last_error;
         return p->last_error.code;
@@ -121,7 +121,7 @@ static MAY_YIELD enum err obtain(struct pg_pool *p, bool limited, struct pg **ou
 static void regrow(struct pg_pool *p)
 {
     unsigned parked = p->parked;
-    if (parked == 0 || mono_before(mono_now(), p->regrow_at))
+    if (parked == 0 || !mono_passed(p->regrow_at))
         return;
     p->parked = 0;
     sem_give(&p->slots, parked);
@@ -166,7 +166,7 @@ static MAY_YIELD enum err take(struct pg_pool *p, int64_t limit_us, struct pg **
         if (alone)
             p->trying = false;
         bool more = p->idle || p->lent > 0; /* connections that will do */
-        if (limit_us == 0 || !more || !mono_before(mono_now(), until)) {
+        if (limit_us == 0 || !more || mono_passed(until)) {
             sem_give(&p->slots, 1);
             return err;
         }

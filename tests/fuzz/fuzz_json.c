@@ -1,5 +1,6 @@
 /* JSON: what is accepted can be walked, written again and read back as the same. */
 #include "base/json.h"
+#include "base/utf8.h"
 #include "fuzz.h"
 
 static void write_again(const struct json *v, struct jsonw *w, const char *key, unsigned depth)
@@ -40,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_again(j, &w, NULL, 0);
     json_free(&j);
     if (!w.err) {
-        MUST(str_utf8_valid((struct sv){text.data, text.len}));
+        MUST(utf8_valid((struct sv){text.data, text.len}));
         MUST(json_parse(text.data, text.len, &j, NULL) == ERR_OK);
         jsonw_init(&w, &again);
         write_again(j, &w, NULL, 0);

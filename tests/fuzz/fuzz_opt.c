@@ -2,6 +2,7 @@
  * or a sentence that a terminal can show. */
 #include "base/opt.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "drive/result/result.h"
 #include "fuzz.h"
 
@@ -29,7 +30,7 @@ static const struct opt_table table = {positionals, options, 0};
 
 static void must_be_showable(const char *text)
 {
-    MUST(text[0] && str_utf8_valid(sv_of(text)));
+    MUST(text[0] && utf8_valid(sv_of(text)));
     for (const char *c = text; *c; c++)
         MUST((unsigned char)*c >= 0x20 && *c != 0x7F);
 }

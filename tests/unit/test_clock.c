@@ -15,6 +15,10 @@ static void saturates(void **state)
     assert_int_equal(mono_diff((struct mono){3}, a), -7);
     assert_true(mono_before((struct mono){9}, a));
     assert_false(mono_before(a, a));
+    assert_int_equal(mono_earlier(a, (struct mono){9}).us, 9);
+    assert_int_equal(mono_later(a, (struct mono){9}).us, 10);
+    assert_true(mono_passed(mono_now()));
+    assert_false(mono_passed(MONO_NEVER));
 }
 
 static void goes_forward(void **state)

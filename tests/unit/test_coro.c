@@ -43,13 +43,29 @@ static void run_all(void)
         loop_step(loop, MONO_NEVER);
 }
 
+/* ---- sleep ---- */
+
+static void sets_the_mark(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+static void sleep_ends_at_its_time_or_at_a_mark(void **state)
+{
+    (void)state;
+    bool stop = false;
+    assert_true(coro_sleep_unless(loop, mono_add(mono_now(), 2 * US_PER_MS), &stop));
+    coro_spawn(loop, sets_the_mark, &stop);
+    assert_false(coro_sleep_unless(loop, MONO_NEVER, &stop));
+    assert_false(coro_sleep_unless(loop, MONO_NEVER, &stop)); /* set before */
+}
+
 /* ---- done ---- */
 
 static struct done first, second;
 
 static void waits_then_says(void *arg)
 {
-    assert_non_null(coro_self());
     done_wait(loop, &first);
     leave(arg);
     done_set(&second);
@@ -69,7 +85,6 @@ static void done_wakes_its_waiter_once(void **state)
     coro_spawn(loop, waits_then_says, (char[]){"woken "});
     coro_spawn(loop, set_first, NULL);
     done_wait(loop, &second); /* outside a coroutine: runs the loop */
-    assert_null(coro_self());
     assert_string_equal(trail, "set woken ");
     assert_false(first.set || second.set);
 }
@@ -299,6 +314,7 @@ static void overflow_hits_the_guard_page(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        CASE(sleep_ends_at_its_time_or_at_a_mark),
         CASE(done_wakes_its_waiter_once),
         CASE(done_set_before_the_wait_is_kept),
         CASE(deadlines),

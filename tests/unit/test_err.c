@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "unit.h"
 #include <errno.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static void long_messages_end_between_characters(void **state)
             memcpy(text + i, "\xF0\x9F\x8C\x8D", 5);
         err_set(&ei, ERR_IO, "%s", text);
         assert_true(strlen(ei.msg) > 240);
-        assert_true(str_utf8_valid(sv_of(ei.msg)));
+        assert_true(utf8_valid(sv_of(ei.msg)));
         errno = EIO;
         err_sys(&ei, ERR_IO, "%.*s", 250 - (int)shift, text);
         assert_true(strlen(ei.msg) < sizeof ei.msg);

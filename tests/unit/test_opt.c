@@ -169,19 +169,19 @@ static void scaled_values(void **state)
     } times[] = {{"30", 30000000},   {"500ms", 500000}, {"1.5s", 1500000}, {"5min", 300000000},
                  {"2h", 7200000000}, {"0", 0},          {"10us", 10}};
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-        assert_int_equal(opt_parse_duration(times[i].text, &v), ERR_OK);
+        assert_int_equal(opt_parse_duration(sv_of(times[i].text), &v), ERR_OK);
         assert_int_equal(v, times[i].us);
     }
     static const char *const bad[] = {"", "s", "5 s", "-5s", "5sec", "1e3s", "nan", "99999999999999999h", "."};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_int_equal(opt_parse_duration(bad[i], &v), ERR_USAGE);
-    assert_int_equal(opt_parse_size("512", &v), ERR_OK);
+        assert_int_equal(opt_parse_duration(sv_of(bad[i]), &v), ERR_USAGE);
+    assert_int_equal(opt_parse_size(sv_of("512"), &v), ERR_OK);
     assert_int_equal(v, 512);
-    assert_int_equal(opt_parse_size("1.5KiB", &v), ERR_OK);
+    assert_int_equal(opt_parse_size(sv_of("1.5KiB"), &v), ERR_OK);
     assert_int_equal(v, 1536);
-    assert_int_equal(opt_parse_size("2MB", &v), ERR_OK);
+    assert_int_equal(opt_parse_size(sv_of("2MB"), &v), ERR_OK);
     assert_int_equal(v, 2000000);
-    assert_int_equal(opt_parse_size("9EiB", &v), ERR_USAGE);
+    assert_int_equal(opt_parse_size(sv_of("9EiB"), &v), ERR_USAGE);
 }
 
 static void words_of_a_list(void **state)

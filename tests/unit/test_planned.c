@@ -2,6 +2,7 @@
  */
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "drive/path.h"
 #include "seed/planned.h"
 #include <setjmp.h>
@@ -162,7 +163,7 @@ static void names_are_valid_and_unique(void **state)
         assert_true(sv_eq_cstr(path_extension(sv_of(f->name)), f->ext));
         assert_true(f->key != 0);
         assert_int_equal(planned_lookup(&t, f->folder, f->name), i | PLANNED_FILE);
-        foreign += str_utf8_length(sv_of(f->name)) != strlen(f->name);
+        foreign += utf8_length(sv_of(f->name)) != strlen(f->name);
         long_ones += strlen(f->name) > 100;
         spaces += strchr(f->name, ' ') != NULL;
     }

@@ -1,5 +1,6 @@
 #include "base/opt.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "locale_comma.h"
 #include "unit.h"
 #include <math.h>
@@ -120,12 +121,12 @@ static void utf8(void **state)
                 {"\xF0\x9F\x8C", false},
                 {"a\xFFz", false}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        assert_int_equal(str_utf8_valid(sv_of(rows[i].text)), rows[i].valid);
-    assert_int_equal(str_utf8_length(SV("a\xC3\xA9\xF0\x9F\x8C\x8D")), 3);
-    assert_int_equal(str_utf8_cut(SV("a\xC3\xA9z"), 2), 1);
-    assert_int_equal(str_utf8_cut(SV("a\xC3\xA9z"), 3), 3);
-    assert_int_equal(str_utf8_cut(SV("a\xC3\xA9z"), 9), 4);
-    assert_int_equal(str_utf8_cut(SV("\xF0\x9F\x8C\x8D"), 3), 0);
+        assert_int_equal(utf8_valid(sv_of(rows[i].text)), rows[i].valid);
+    assert_int_equal(utf8_length(SV("a\xC3\xA9\xF0\x9F\x8C\x8D")), 3);
+    assert_int_equal(utf8_cut(SV("a\xC3\xA9z"), 2), 1);
+    assert_int_equal(utf8_cut(SV("a\xC3\xA9z"), 3), 3);
+    assert_int_equal(utf8_cut(SV("a\xC3\xA9z"), 9), 4);
+    assert_int_equal(utf8_cut(SV("\xF0\x9F\x8C\x8D"), 3), 0);
 }
 
 static void url_coding(void **state)
@@ -170,11 +171,24 @@ static void hostile_text(void **state)
         memcpy(big + i, "\xF0\x9F\x8C\x8D", 4);
     buf_reset(&b);
     assert_int_equal(str_escape(&b, (struct sv){big, sizeof big}, 101), ERR_OK);
-    assert_true(str_utf8_valid(sv_of(b.data)));
+    assert_true(utf8_valid(sv_of(b.data)));
     buf_reset(&b);
     assert_int_equal(str_escape(&b, (struct sv){"a\0b", 3}, 50), ERR_OK);
     assert_string_equal(b.data, "a\\x00b");
     buf_done(&b);
+}
+
+/* The same into a fixed place: cut between code points, with the sign that it was. */
+static void hostile_text_in_a_sentence(void **state)
+{
+    (void)state;
+    char s[16];
+    assert_string_equal(str_shown(s, sizeof s, SV("a\x1b[0m")), "a\\x1b[0m");
+    assert_string_equal(str_shown(s, sizeof s, SV("")), "");
+    assert_string_equal(str_shown(s, sizeof s, SV("123456789012")), "123456789012");
+    assert_string_equal(str_shown(s, sizeof s, SV("1234567890123")), "123456789012…");
+    assert_string_equal(str_shown(s, sizeof s, SV("12345678901\xC3\xA9")), "12345678901…");
+    assert_string_equal(SHOWN(SV("word\n")), "word\\x0a");
 }
 
 static void figures_for_people(void **state)
@@ -242,7 +256,7 @@ static void decimal_comma(void **state)
     assert_string_equal(b.data, "1.25");
     assert_string_equal(str_bytes(s, sizeof s, 1536), "1.5 KiB");
     assert_string_equal(str_duration(s, sizeof s, 1500), "1.5 ms");
-    assert_int_equal(opt_parse_duration("1.5s", &us), ERR_OK);
+    assert_int_equal(opt_parse_duration(sv_of("1.5s"), &us), ERR_OK);
     assert_int_equal(us, 1500000);
     buf_done(&b);
     locale_plain();
@@ -259,6 +273,7 @@ int main(void)
         cmocka_unit_test(utf8),
         cmocka_unit_test(url_coding),
         cmocka_unit_test(hostile_text),
+        cmocka_unit_test(hostile_text_in_a_sentence),
         cmocka_unit_test(decimal_comma),
         cmocka_unit_test(figures_for_people),
     };

@@ -251,10 +251,7 @@ int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes)
 
 void api_reason(struct api_result *r, const char *text)
 {
-    struct buf shown = BUF_INIT(1024);
-    if (str_escape(&shown, sv_of(text), sizeof r->reason - 1) == ERR_OK)
-        snprintf(r->reason, sizeof r->reason, "%s", buf_cstr(&shown));
-    buf_done(&shown);
+    str_shown(r->reason, sizeof r->reason, sv_of(text));
 }
 
 enum err api_wrong(struct api_result *r, const char *what)

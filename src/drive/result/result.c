@@ -56,19 +56,15 @@ struct check_result *result_check(struct result *r, const char *name)
 
 void result_check_detail(struct check_result *c, const char *fmt, va_list ap)
 {
-    struct buf shown = BUF_INIT(4096);
-    char text[600];
+    char text[600], shown[504];
 
     c->status = CHECK_VIOLATED;
     c->wrong++;
     if (c->n_detail == DETAILS_KEPT)
         return;
     vsnprintf(text, sizeof text, fmt, ap);
-    if (str_escape(&shown, sv_of(text), 500))
-        buf_reset(&shown);
     c->detail = mem_realloc_array(c->detail, c->n_detail + 1, sizeof *c->detail);
-    c->detail[c->n_detail++] = mem_strdup(buf_cstr(&shown));
-    buf_done(&shown);
+    c->detail[c->n_detail++] = mem_strdup(str_shown(shown, sizeof shown, sv_of(text)));
 }
 
 void result_check_add(struct check_result *c, const char *fmt, ...)

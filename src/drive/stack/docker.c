@@ -176,7 +176,7 @@ static MAY_YIELD enum err await_part(struct stack *s, int part, struct errinfo *
             return err_set(ei, ERR_INTERRUPTED, "interrupted");
         if (answers[part](s, &last) == ERR_OK)
             break;
-        if (!mono_before(mono_now(), deadline))
+        if (mono_passed(deadline))
             return err_set(ei, ERR_ENV, "%s does not answer: %s", p->ops->name, err_message(&last));
         coro_sleep_until(s->loop, mono_add(mono_now(), LOOK_EVERY_US));
     }

@@ -195,7 +195,7 @@ enum err part_halt(const struct part *p, bool halt, struct errinfo *ei)
     struct mono until = mono_add(mono_now(), KILL_WAIT_US);
     enum err err = each_process(p, signal_one, &signo, "signal", ei);
     while (!err && halt && !stands_still(p)) {
-        if (!mono_before(mono_now(), until))
+        if (mono_passed(until))
             return err_set(ei, ERR_ENV, "%s goes on, though it was told to stop", p->ops->name);
         coro_sleep_until(p->stack->loop, mono_add(mono_now(), LOOK_EVERY_US));
         err = each_process(p, signal_one, &signo, "signal", ei);
@@ -264,7 +264,7 @@ static MAY_YIELD enum err await_answer(struct part *p, int pidfd, int64_t limit_
             err = err_set(ei, ERR_CLOSED, "it ended by itself");
         else if (part_listens(p) && !w.gone && p->ops->answers(p, &last) == ERR_OK && !w.gone)
             break;
-        else if (!mono_before(mono_now(), deadline))
+        else if (mono_passed(deadline))
             err = err_set(ei, ERR_TIMEOUT, "it does not answer: %s", err_message(&last));
         else
             done_wait_until(s->loop, &w.done, mono_add(mono_now(), LOOK_EVERY_US));
@@ -315,7 +315,7 @@ static MAY_YIELD enum err await_port(struct part *p, struct errinfo *ei)
     while (!stack_port_free(p->port)) {
         if (p->stack->cancelled)
             return err_set(ei, ERR_INTERRUPTED, "interrupted");
-        if (!mono_before(mono_now(), deadline))
+        if (mono_passed(deadline))
             return err_set(ei, ERR_ENV, "its port %d is taken by another program", p->port);
         coro_sleep_until(p->stack->loop, mono_add(mono_now(), LOOK_EVERY_US));
     }

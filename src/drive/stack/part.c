@@ -72,10 +72,10 @@ enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei)
 /* Whether there is time left. */
 static MAY_YIELD bool hold_on(struct stack *s, struct mono until)
 {
-    if (s->cancelled || !mono_before(mono_now(), until))
+    if (s->cancelled || mono_passed(until))
         return false;
     struct mono next = mono_add(mono_now(), LOOK_EVERY_US);
-    coro_sleep_until(s->loop, mono_before(next, until) ? next : until);
+    coro_sleep_until(s->loop, mono_earlier(next, until));
     return true;
 }
 
@@ -101,7 +101,7 @@ static MAY_YIELD enum err take_connections(struct part *p, struct mono until, st
     size_t n = 0;
     bool told = false;
     enum err err = pg_pool_new(&pool, s->loop, stack_database_url(s, mem, "postgres"), CONNECTIONS_MAX, ei);
-    while (!err && !s->cancelled && mono_before(mono_now(), until) && n < CONNECTIONS_MAX) {
+    while (!err && !s->cancelled && !mono_passed(until) && n < CONNECTIONS_MAX) {
         if (pg_take(pool, &held[n], &full) == ERR_OK) {
             n++;
             continue;

@@ -256,19 +256,15 @@ static long tail_offset(FILE *f, int64_t lines)
 
 void stack_tail(FILE *out, const char *path, int64_t lines)
 {
-    char *line = NULL;
+    char *line = NULL, shown[4000];
     size_t cap = 0;
     ssize_t n;
     FILE *f = fopen(path, "re");
     if (!f)
         return;
     if (fseek(f, tail_offset(f, lines), SEEK_SET) == 0) {
-        while ((n = getline(&line, &cap, f)) > 0) {
-            struct buf shown = BUF_INIT(64 * 1024);
-            if (!str_escape(&shown, sv_trim((struct sv){line, (size_t)n}), 4000))
-                fprintf(out, "  %s\n", buf_cstr(&shown));
-            buf_done(&shown);
-        }
+        while ((n = getline(&line, &cap, f)) > 0)
+            fprintf(out, "  %s\n", str_shown(shown, sizeof shown, sv_trim((struct sv){line, (size_t)n})));
     }
     free(line);
     fclose(f);

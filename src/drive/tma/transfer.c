@@ -180,10 +180,7 @@ static size_t item_index(const struct bulk *b, const struct api_upload *u, size_
 static void first_failure(const struct json *failed, struct api_result *r)
 {
     const char *why = json_str(json_get(json_first(failed), "error"));
-    struct buf shown = BUF_INIT(1024);
-    if (str_escape(&shown, sv_of(why ? why : "no reason given"), sizeof r->reason - 1) == ERR_OK)
-        snprintf(r->reason, sizeof r->reason, "%s", buf_cstr(&shown));
-    buf_done(&shown);
+    api_reason(r, why ? why : "no reason given");
 }
 
 static enum err bulk_read(const struct bulk *b, const struct api_upload *u, size_t n, const struct json *j,

@@ -1,5 +1,6 @@
 #include "server/access/account.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "server/access/password.h"
 #include "server/http/fields.h"
 #include "store/pg.h"
@@ -89,7 +90,7 @@ static void read_secret(struct reading *in, const struct json *v)
 static void read_name(struct reading *in, const struct json *v)
 {
     const char *s = json_str(v);
-    if (!s || !str_utf8_valid(sv_of(s)) || str_utf8_length(sv_of(s)) > NAME_MAX_) {
+    if (!s || !utf8_valid(sv_of(s)) || utf8_length(sv_of(s)) > NAME_MAX_) {
         complain(in, "name", "a name has up to 100 characters");
         return;
     }

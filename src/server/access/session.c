@@ -208,10 +208,8 @@ bool session_login(struct request *r, const struct token *t)
 /* A header as Postgres takes it: text, not bytes. */
 static const char *readable(struct arena *mem, struct sv s)
 {
-    struct buf out = BUF_INIT(4096);
-    const char *text = s.p && str_escape(&out, s, 500) == ERR_OK ? arena_strdup(mem, buf_cstr(&out)) : NULL;
-    buf_done(&out);
-    return text;
+    char text[504];
+    return s.p ? arena_strdup(mem, str_shown(text, sizeof(text), s)) : NULL;
 }
 
 enum err session_open(struct request *r, const char *user_id, struct errinfo *ei)

@@ -1,5 +1,6 @@
 /* Request bodies: counted by Content-Length, or decoded from the chunked coding by head.c. */
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "server/http/conn.h"
 #include "server/server.h"
 #include <string.h>
@@ -34,7 +35,7 @@ static char *decode_query(struct arena *mem, struct sv s)
         if (*p == '+')
             *p = ' ';
     if (str_url_decode(&out, (struct sv){plain, s.n}) == ERR_OK && !memchr(buf_cstr(&out), '\0', out.len) &&
-        str_utf8_valid((struct sv){buf_cstr(&out), out.len}))
+        utf8_valid((struct sv){buf_cstr(&out), out.len}))
         text = arena_strndup(mem, buf_cstr(&out), out.len);
     buf_done(&out);
     return text;

@@ -325,7 +325,7 @@ static void on_readable(struct http_conn *c)
     } else {
         c->drop_left -= n;
         struct mono silent = mono_add(loop_now(l->loop), CONN_LINGER_SILENT_US);
-        c->deadline = mono_before(silent, c->give_up) ? silent : c->give_up;
+        c->deadline = mono_earlier(silent, c->give_up);
         if (c->drop_left < 0)
             conn_close(c);
     }

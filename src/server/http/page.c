@@ -1,5 +1,6 @@
 #include "server/http/page.h"
 #include "base/digest.h"
+#include "base/utf8.h"
 #include <string.h>
 
 #define SEPARATOR '\x1f' /* stands in no name: control characters are barred */
@@ -29,7 +30,7 @@ bool page_cursor_read(struct arena *mem, const char *text, const char *listing, 
     const char *parts[4];
     size_t n = 0;
     bool ok = strlen(text) <= PAGE_CURSOR_MAX && digest_unbase64(&plain, sv_of(text)) == ERR_OK &&
-              str_utf8_valid((struct sv){buf_cstr(&plain), plain.len}) && !memchr(buf_cstr(&plain), 0, plain.len);
+              utf8_valid((struct sv){buf_cstr(&plain), plain.len}) && !memchr(buf_cstr(&plain), 0, plain.len);
     struct sv rest = {buf_cstr(&plain), plain.len}, part;
     while (ok && n < 4 && sv_split(&rest, SEPARATOR, &part))
         parts[n++] = arena_strndup(mem, part.p, part.n);

@@ -67,11 +67,8 @@ static MAY_YIELD void reply_no_route(struct request *r, bool path_known, const s
         reply_message(r, 405, "METHOD_NOT_ALLOWED", "%s is not possible here", r->method);
         return;
     }
-    struct buf shown = BUF_INIT(1024);
-    if (str_escape(&shown, r->path, 200) != ERR_OK)
-        LOGD("http", "a path could not be shown");
-    reply_message(r, 404, "NOT_FOUND", "Cannot %s %s", r->method, buf_cstr(&shown));
-    buf_done(&shown);
+    char shown[204];
+    reply_message(r, 404, "NOT_FOUND", "Cannot %s %s", r->method, str_shown(shown, sizeof(shown), r->path));
 }
 
 /* FAULT_HANG: until the client leaves. */

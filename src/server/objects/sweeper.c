@@ -247,10 +247,9 @@ static MAY_YIELD enum err sweep_rows(struct server *s, struct errinfo *ei)
 static MAY_YIELD void wait_for_work(struct server *s, struct mono until)
 {
     bool woken = false;
-    while (!woken && mono_before(mono_now(), until)) {
+    while (!woken && !mono_passed(until)) {
         struct mono soon = mono_add(mono_now(), SOON_US);
-        woken = done_wait_until(s->loop, &s->sweeper->wake, mono_before(soon, until) ? soon : until) ||
-                content_take_left_behind(s);
+        woken = done_wait_until(s->loop, &s->sweeper->wake, mono_earlier(soon, until)) || content_take_left_behind(s);
     }
 }
 

@@ -1,0 +1,11 @@
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+/* UTF-8 as RFC 3629 has it: no surrogates, no overlong forms, nothing above U+10FFFF (table 3-7 of the Unicode
+ * standard). Pure. Layer 0. */
+#include "base/str.h"
+
+size_t utf8_next(struct sv s); /* bytes of the well-formed code point at the front; 0: none */
+bool utf8_valid(struct sv s);
+size_t utf8_length(struct sv s);                /* code points; s must be valid */
+size_t utf8_cut(struct sv s, size_t max_bytes); /* longest prefix of <= max_bytes that ends between code points */
+#endif
