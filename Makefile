@@ -127,7 +127,7 @@ sys: $(OBJ)/sim.bin $(patsubst tests/sys/%.c,$(OBJ)/tests/%,$(wildcard tests/sys
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_SECONDS ?= 30
 FUZZ_MAIN    := $(if $(filter fuzz,$(V)),-fsanitize=fuzzer,tests/fuzz/replay.c)
-$(OBJ)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c tests/fuzz/fuzz.h $(ARCHIVES) $(OBJ)/flags
+$(OBJ)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h) $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(LINK)
 

@@ -121,9 +121,10 @@ static bool is_token(const char *s)
 static enum err write_head(struct http_run *h, struct errinfo *ei)
 {
     const struct http_options *o = h->o;
-    char host[300], text[64];
+    char host[300], text[64] = "";
     bool usual = h->url.port == (strcmp(h->url.scheme, "https") == 0 ? 443 : 80);
-    str_format(text, sizeof text, usual ? "" : ":%d", h->url.port);
+    if (!usual)
+        str_format(text, sizeof text, ":%d", h->url.port);
     str_format(host, sizeof host, "%s%s", h->url.host, text);
     enum err err = buf_appendf(&h->head, "%s %s%s HTTP/1.1\r\n", method_of(o), *h->path == '/' ? "" : "/", h->path);
     if (!err)

@@ -92,8 +92,9 @@ static void sample(struct report *p, int64_t interval_us)
 bool report_limited(double cpu_share, int64_t lag_p99_us, char *why, size_t n)
 {
     bool limited = cpu_share > CPU_LIMIT || lag_p99_us > LAG_LIMIT_US;
-    str_format(why, n, limited ? "loop lag p99 %.1f ms at %.0f %% of a processor" : "", (double)lag_p99_us / 1e3,
-               cpu_share * 100);
+    why[0] = '\0';
+    if (limited)
+        str_format(why, n, "loop lag p99 %.1f ms at %.0f %% of a processor", (double)lag_p99_us / 1e3, cpu_share * 100);
     return limited;
 }
 

@@ -74,10 +74,11 @@ char *arena_strdup(struct arena *a, const char *s)
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)
 {
-    size_t len = strnlen(s, n);
+    size_t len = n ? strnlen(s, n) : 0; /* an empty one may have no address */
     char *copy = arena_alloc(a, len + 1);
 
-    memcpy(copy, s, len);
+    if (len)
+        memcpy(copy, s, len);
     return copy;
 }
 

@@ -47,7 +47,7 @@ enum err dotenv_read(const char *file, char **(*slot)(void *arg, struct sv name)
             continue;
         }
         mem_free(*dst);
-        *dst = value.n ? mem_strndup(value.p, value.n) : NULL;
+        *dst = value.n && value.p[0] ? mem_strndup(value.p, value.n) : NULL; /* a zero byte ends it */
     }
     buf_done(&text);
     return err;

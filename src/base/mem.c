@@ -44,10 +44,11 @@ char *mem_strdup(const char *s)
 
 char *mem_strndup(const char *s, size_t n)
 {
-    size_t len = strnlen(s, n);
+    size_t len = n ? strnlen(s, n) : 0; /* an empty one may have no address */
     char *copy = mem_alloc(len + 1);
 
-    memcpy(copy, s, len);
+    if (len)
+        memcpy(copy, s, len);
     copy[len] = '\0';
     return copy;
 }

@@ -20,7 +20,7 @@ use Runs;
     my $actions = $h->{json}{actions}{done} + $h->{json}{actions}{failed};
     cmp_ok $actions, '>', 300, "$actions actions";
     note "$third KiB after a third, $end KiB at the end";
-    cmp_ok $end, '<', $third * 1.1 + 1024, 'L18: memory is flat after a third of the run';
+    cmp_ok $end, '<', $third * 1.1 + 1024, 'L18: memory is flat after a third of the run' if !sanitized();
     cmp_ok scalar(@{ $h->{json}{failures} }), '<=', 65, 'reasons are kept up to a limit';
 }
 

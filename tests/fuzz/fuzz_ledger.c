@@ -2,12 +2,7 @@
  * bytes and delivers only records that add up. Inputs that begin with 'r' are the file as it is; others are payloads,
  * each after its length in one byte, which are given checksums here, so that the fuzzer gets behind them. */
 #include "checks/evidence/journal.h"
-#include "fuzz.h"
-
-#include <fcntl.h>
-#include <unistd.h>
-
-static char dir[64];
+#include "folder.h"
 
 static uint32_t crc32_of(const unsigned char *p, size_t n)
 {
@@ -20,33 +15,11 @@ static uint32_t crc32_of(const unsigned char *p, size_t n)
     return ~crc;
 }
 
-static void write_file(const char *name, const void *p, size_t n)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    MUST(fd >= 0 && write(fd, p, n) == (ssize_t)n);
-    close(fd);
-}
-
-static void remove_folder(void)
-{
-    char path[128];
-    static const char *const names[] = {"ledger.bin", "run.json"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        unlink(path);
-    }
-    rmdir(dir);
-}
-
-static void make_folder(void)
+static void write_run(void)
 {
     static const char run[] = "{\"logins\":[\"a@load.test\",null],\"login_accounts\":[0,\"1\"],\"ended\":\"x\"}";
-    strcpy(dir, "/tmp/fuzz-ledger-XXXXXX");
-    MUST(mkdtemp(dir));
-    atexit(remove_folder);
-    write_file("run.json", run, sizeof run - 1);
+    if (!folder[0])
+        folder_write("run.json", run, sizeof run - 1);
 }
 
 /* Head and framed records; the length. */
@@ -74,16 +47,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct journal *j = NULL;
     struct errinfo ei;
-    if (!dir[0])
-        make_folder();
+    write_run();
     if (size > 0 && data[0] == 'r') {
-        write_file("ledger.bin", data + 1, size - 1);
+        folder_write("ledger.bin", data + 1, size - 1);
     } else {
         unsigned char *framed = mem_alloc(32 + 7 * size + 8);
-        write_file("ledger.bin", framed, frame(data, size, framed));
+        folder_write("ledger.bin", framed, frame(data, size, framed));
         mem_free(framed);
     }
-    enum err e = journal_read(dir, &j, &ei);
+    enum err e = journal_read(folder, &j, &ei);
     MUST((e == ERR_OK) == (j != NULL));
     MUST(e == ERR_OK || ei.msg[0]);
     if (!j)

@@ -13,16 +13,18 @@ use POSIX ();
 use Symbol 'gensym';
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(sim sim_start sim_read sim_finish sim_path json_file psql slurp spew wait_until);
+our @EXPORT = qw(sanitized sim sim_start sim_read sim_finish sim_path json_file psql slurp spew wait_until);
 
 my $root = $ENV{DRIVESIM_ROOT} // do { (my $f = __FILE__) =~ s{/?tests/lib/Sim\.pm$}{}; $f eq '' ? '.' : $f };
 $root = POSIX::getcwd() . "/$root" unless $root =~ m{^/};
 
 my $program = $ENV{SIM} // "$root/build/sim"; # read now: the environment of a test is bare
 sub sim_path { return $program }
+# Built with a sanitizer, which keeps what is freed: how much memory it takes says nothing then.
+sub sanitized { return $program =~ m{/[at]san/} }
 
 # The environment of a user with nothing set: no target, no proxy, plain locale.
-my @KEEP = qw(PATH HOME USER LANG ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
+my @KEEP = qw(PATH HOME USER LANG ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
 
 # Generators are found by a folder there: a `sim stop` of somebody else's must not end ours, nor ours theirs.
 my $tmp = File::Temp::tempdir('sim-XXXXXX', TMPDIR => 1);

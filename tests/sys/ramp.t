@@ -155,7 +155,7 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 60)],
         like $h->{out}, qr/^summary of $command/m, 'with a report';
         is report()->{exit}, 130, 'as JSON too';
         is $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()'), 0, 'no lock is left';
-        cmp_ok $rss, '<', 200 * 1024, "in little memory ($rss KiB)" if $n == 400 && !$ENV{ASAN_OPTIONS};
+        cmp_ok $rss, '<', 200 * 1024, "in little memory ($rss KiB)" if $n == 400 && !sanitized();
     };
 }
 

@@ -20,7 +20,7 @@ sub in_window { my ($h) = @_; return sim_read($h, 60, sub { $_[0]{out} =~ /windo
 # ---- the wall clock is set back and forth in mid-run: figures, length and verdict are those of any run
 my ($faketime) = glob '/usr/lib/*/faketime/libfaketime.so.1';
 SKIP: {
-    skip 'no libfaketime, or a sanitizer that wants to be first', 4 if !$faketime || ($ENV{SIM} // '') =~ m{/asan/};
+    skip 'no libfaketime, or a sanitizer that wants to be first', 4 if !$faketime || sanitized();
     spew("$dir/clock", '+0');
     my %step = (LD_PRELOAD => $faketime, FAKETIME_TIMESTAMP_FILE => "$dir/clock", FAKETIME_NO_CACHE => 1, FAKETIME_DONT_FAKE_MONOTONIC => 1, DONT_FAKE_MONOTONIC => 1);
     my $h = $stack->start([qw(run 6 10 240 6 --mix mix --run-dir stepped --json stepped.json)], env => \%step);

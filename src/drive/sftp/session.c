@@ -408,7 +408,7 @@ static MAY_YIELD enum err greet(struct api *a, struct errinfo *ei)
 static void fill_mark(void *arg, uint64_t offset, char *dst, size_t n)
 {
     (void)arg;
-    memcpy(dst, API_MARKER_TEXT + offset, n);
+    memcpy(dst, &API_MARKER_TEXT[offset], n);
 }
 
 static MAY_YIELD enum err put_mark(struct sftp_op *op, const char *mark)

@@ -30,10 +30,9 @@ struct sv req_cookie(const struct request *r, const char *name)
 static char *decode_query(struct arena *mem, struct sv s)
 {
     struct buf out = BUF_INIT(HEAD_BYTES_MAX);
-    char *plain = arena_strndup(mem, s.p, s.n), *text = NULL;
-    for (char *p = plain; *p; p++)
-        if (*p == '+')
-            *p = ' ';
+    char *plain = arena_alloc(mem, s.n + 1), *text = NULL;
+    for (size_t i = 0; i < s.n; i++)
+        plain[i] = s.p[i] == '+' ? ' ' : s.p[i];
     if (str_url_decode(&out, (struct sv){plain, s.n}) == ERR_OK && !memchr(buf_cstr(&out), '\0', out.len) &&
         utf8_valid((struct sv){buf_cstr(&out), out.len}))
         text = arena_strndup(mem, buf_cstr(&out), out.len);
