@@ -115,7 +115,7 @@ $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 unit: $(UNIT)
 	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 $(UNIT)
 # The others wait more than they work: so many at once, those that take longest first.
-LONG := bigfiles content meta store run chaos judge stack bulk webdav sftp refusals file_cases run_verdicts cases run_sessions ramp run_events run_streams
+LONG := bigfiles content meta store run chaos servers judge stack bulk webdav sftp refusals file_cases run_verdicts cases run_sessions ramp run_events run_streams
 SLOW_FIRST = $(wildcard $(LONG:%=tests/$@/%.t)) $(filter-out $(LONG:%=tests/$@/%.t),$(sort $(wildcard tests/$@/*.t)))
 comp: $(OBJ)/sim.bin
 	@$(PROVE) -j6 $(SLOW_FIRST)

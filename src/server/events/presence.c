@@ -5,13 +5,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "net/coro.h"
+#include "server/objects/sweeper.h"
 #include "store/pg.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define BEAT_US (3 * US_PER_S)
+#define BEAT_US    (3 * US_PER_S)
+#define LOOK_BEATS 4 /* so often it is looked for who died */
 
 struct presence {
     char id[17];
@@ -84,33 +86,42 @@ static bool gone(const struct presence *p, const char *host, int64_t pid, int64_
     return strcmp(host, p->host) == 0 && (!process_born(pid, &now) || now != born);
 }
 
-static MAY_YIELD enum err bury_the_dead(struct server *s, struct errinfo *ei)
+/* *any: somebody has died since this was last asked by any of us. */
+static MAY_YIELD enum err bury_the_dead(struct server *s, bool *any, struct errinfo *ei)
 {
+    static const char silent[] =
+        "DELETE FROM servers WHERE id <> $1 AND seen_at < now() - interval '1 minute' RETURNING id";
     struct presence *p = s->presence;
-    struct pg_result *res = NULL;
-    enum err e =
-        pg_run(s->pg, "SELECT id, host, pid, born FROM servers WHERE id <> $1", 1, (const char *[]){p->id}, &res, ei);
+    struct pg_result *res = NULL, *buried = NULL;
+    const char *own[] = {p->id};
+    enum err e = pg_run(s->pg, silent, 1, own, &buried, ei);
+    if (e == ERR_OK)
+        e = pg_run(s->pg, "SELECT id, host, pid, born FROM servers WHERE id <> $1", 1, own, &res, ei);
+    *any = e == ERR_OK && pg_rows(buried) > 0;
     for (int i = 0; e == ERR_OK && i < pg_rows(res); i++) {
         const char *id = pg_str(res, i, 0);
         if (!gone(p, pg_str(res, i, 1), pg_i64(res, i, 2), pg_i64(res, i, 3)))
             continue;
         LOGI("server", "process %s on this machine ended without a word; its work is taken over", pg_str(res, i, 2));
         e = pg_run(s->pg, "DELETE FROM servers WHERE id = $1", 1, &id, NULL, ei);
+        *any = true;
     }
     pg_result_free(&res);
+    pg_result_free(&buried);
     return e;
 }
 
-enum err presence_alone(struct server *s, bool *alone, struct errinfo *ei)
+enum err presence_others(struct server *s, struct buf *marks, struct errinfo *ei)
 {
-    static const char sql[] = "SELECT count(*) FROM servers WHERE id <> $1 AND seen_at > now() - interval '1 minute'";
     const char *id = s->presence->id;
     struct pg_result *res = NULL;
-    enum err e = bury_the_dead(s, ei);
+    bool any;
+    enum err e = bury_the_dead(s, &any, ei);
     if (e == ERR_OK)
-        e = pg_run(s->pg, sql, 1, &id, &res, ei);
-    if (e == ERR_OK)
-        *alone = pg_i64(res, 0, 0) == 0;
+        e = pg_run(s->pg, "SELECT id FROM servers WHERE id <> $1", 1, &id, &res, ei);
+    for (int i = 0; e == ERR_OK && i < pg_rows(res); i++)
+        if (strlen(pg_str(res, i, 0)) >= PRESENCE_MARK_LEN)
+            e = buf_append(marks, pg_str(res, i, 0), PRESENCE_MARK_LEN);
     pg_result_free(&res);
     return e;
 }
@@ -119,9 +130,17 @@ static void beat_in_coroutine(void *arg)
 {
     struct server *s = arg;
     struct errinfo ei;
-    while (!done_wait_until(s->loop, &s->presence->wake, mono_add(mono_now(), BEAT_US)))
-        if (beat(s, &ei) != ERR_OK)
+    bool any = false;
+    for (unsigned n = 1; !done_wait_until(s->loop, &s->presence->wake, mono_add(mono_now(), BEAT_US)); n++) {
+        enum err e = beat(s, &ei);
+        if (e == ERR_OK && n % LOOK_BEATS == 0)
+            e = bury_the_dead(s, &any, &ei);
+        if (e != ERR_OK)
             LOGW("server", "cannot say that we live: %s", err_message(&ei));
+        if (any)
+            sweeper_look(s);
+        any = false;
+    }
 }
 
 static MAY_YIELD enum err presence_start(struct server *s, struct errinfo *ei)
@@ -129,7 +148,8 @@ static MAY_YIELD enum err presence_start(struct server *s, struct errinfo *ei)
     struct presence *p = s->presence = mem_zalloc(sizeof(*p));
     digest_random_id(p->id, sizeof(p->id) - 1);
     know_this_machine(p);
-    enum err e = bury_the_dead(s, ei);
+    bool any;
+    enum err e = bury_the_dead(s, &any, ei);
     if (e == ERR_OK)
         e = beat(s, ei);
     if (e == ERR_OK)

@@ -1,6 +1,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/events/presence.h"
 #include "server/objects/impl.h"
 
 #include <stdio.h>
@@ -21,6 +22,7 @@ void content_new_key(struct server *s, const char *account_id, char key[CONTENT_
 {
     char unique[17];
     digest_random_id(unique, 16);
+    memcpy(unique, presence_id(s), PRESENCE_MARK_LEN); /* 58^11 names are left */
     snprintf(key, CONTENT_KEY_MAX, "%s/%s", account_id, unique);
     struct in_flight *f = mem_alloc(sizeof(*f));
     memcpy(f->key, key, CONTENT_KEY_MAX);

@@ -55,7 +55,8 @@ MAY_YIELD void content_drop(struct server *s, struct content_object *o);
 MAY_YIELD void content_delete(struct server *s, const char *const *keys, size_t n);
 bool content_take_left_behind(struct server *s); /* whether any failed since this was asked last */
 
-/* "<account>/<16 random letters>", marked in flight; content_settle takes the mark off. */
+/* "<account>/<16 letters>", the first of them this server's (PRESENCE_MARK_LEN), the others random; marked in flight;
+ * content_settle takes the mark off. */
 void content_new_key(struct server *s, const char *account_id, char key[CONTENT_KEY_MAX]);
 void content_settle(struct server *s, const char *key);
 bool content_in_flight(struct server *s, const char *key);

@@ -10,14 +10,13 @@
 #include <string.h>
 
 #define SWEEP_US       (10 * 60 * US_PER_S)
-#define SOON_US        (15 * US_PER_S)      /* something failed, or no bucket is connected yet */
-#define AGE_ALONE_US   (10 * US_PER_S)      /* a call that a dead process left behind may still name it */
-#define AGE_SHARED_US  (60 * 60 * US_PER_S) /* for the longest upload of another server */
+#define SOON_US        (15 * US_PER_S) /* something failed, or no bucket is connected yet */
+#define AGE_US         (10 * US_PER_S) /* a call that a dead process left behind may still name it */
 #define BATCH          500
 #define SUSPECTS_MAX   20000 /* a sweep; the rest waits for the next */
 #define KEY_SUFFIX_LEN 16
 #define CHANGES_KEPT   "10000" /* an account's feed reaches back so far */
-#define KEPT           "1 day" /* jobs that ended, servers that are gone */
+#define KEPT           "1 day" /* jobs that ended */
 
 struct sweeper {
     struct done wake;
@@ -36,6 +35,7 @@ struct sweep {
     size_t n_batch;
     struct suspect *suspects;
     size_t n;
+    struct buf others; /* marks of the servers that live besides us: their objects are theirs to sweep */
     enum err err;
     struct errinfo ei;
 };
@@ -182,6 +182,15 @@ static bool same_account(const struct suspect *a, const struct suspect *b)
     return strncmp(a->key, b->key, n + 1) == 0;
 }
 
+static bool is_others(const struct sweep *w, const struct suspect *s)
+{
+    const char *mark = strchr(s->key, '/') + 1;
+    for (size_t i = 0; i < w->others.len; i += PRESENCE_MARK_LEN)
+        if (memcmp(w->others.data + i, mark, PRESENCE_MARK_LEN) == 0)
+            return true;
+    return false;
+}
+
 /* Deletes the suspects that were there before `horizon`; *wait_us gets no longer than until the next one is that old.
  */
 static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, int64_t *wait_us, struct errinfo *ei)
@@ -189,6 +198,8 @@ static MAY_YIELD enum err delete_old(struct sweep *w, struct wall horizon, int64
     size_t n = 0;
     for (size_t i = 0; i < w->n; i++) {
         int64_t left = w->suspects[i].modified.us - horizon.us;
+        if (is_others(w, &w->suspects[i]))
+            continue;
         if (left < 0)
             w->suspects[n++] = w->suspects[i];
         else if (left + US_PER_S < *wait_us)
@@ -209,23 +220,18 @@ static MAY_YIELD enum err sweep_objects(struct sweep *w, int64_t *wait_us, struc
     struct blob *blob = w->server->blob;
     struct mono began = mono_now();
     struct wall now;
-    bool alone = false;
     if (!blob) {
         *wait_us = SOON_US;
         return ERR_OK;
     }
-    enum err e = presence_alone(w->server, &alone, ei);
-    if (e == ERR_OK)
-        e = look_through(w, blob, ei);
+    enum err e = look_through(w, blob, ei);
     if (e != ERR_OK || w->n == 0)
         return e;
     e = store_time(w, blob, &now, ei);
-    if (e == ERR_OK) {
-        int64_t age = alone ? AGE_ALONE_US + mono_diff(mono_now(), began) : AGE_SHARED_US;
-        if (!alone) /* which may change at any moment */
-            *wait_us = SOON_US;
-        e = delete_old(w, (struct wall){now.us - age}, wait_us, ei);
-    }
+    if (e == ERR_OK) /* after the listing: who wrote what is in it lives and is known, or is dead */
+        e = presence_others(w->server, &w->others, ei);
+    if (e == ERR_OK)
+        e = delete_old(w, (struct wall){now.us - AGE_US - mono_diff(mono_now(), began)}, wait_us, ei);
     return e;
 }
 
@@ -234,7 +240,6 @@ static MAY_YIELD enum err sweep_rows(struct server *s, struct errinfo *ei)
     static const char *const statements[] = {
         "SELECT drive_housekeeping(" CHANGES_KEPT ")",
         "DELETE FROM jobs WHERE finished_at < now() - interval '" KEPT "'",
-        "DELETE FROM servers WHERE seen_at < now() - interval '" KEPT "'",
     };
     enum err e = ERR_OK;
     for (size_t i = 0; i < ARRAY_LEN(statements) && e == ERR_OK; i++)
@@ -262,12 +267,14 @@ static void sweep_in_coroutine(void *arg)
         struct errinfo ei = {0};
         int64_t wait_us = SWEEP_US;
         w->server = s;
+        buf_init(&w->others, 64 << 10);
         enum err e = sweep_objects(w, &wait_us, &ei);
         if (e == ERR_OK)
             e = sweep_rows(s, &ei);
         if (e != ERR_OK)
             LOGW("sweeper", "not all could be cleaned up: %s", err_message(&ei));
         mem_free(w->suspects);
+        buf_done(&w->others);
         mem_free(w);
         if ((e != ERR_OK || content_in_doubt(s)) && wait_us > SOON_US)
             wait_us = SOON_US;
@@ -278,6 +285,11 @@ static void sweep_in_coroutine(void *arg)
 void sweeper_doubt(struct server *s, struct content_object *o)
 {
     content_doubt(s, o);
+    sweeper_look(s);
+}
+
+void sweeper_look(struct server *s)
+{
     if (s->sweeper)
         done_set(&s->sweeper->wake);
 }
