@@ -11,6 +11,7 @@
 #include "net/httpc.h"
 #include "net/loop.h"
 #include "sim/kill_switch.h"
+#include "sim/outputs.h"
 #include "sim/usage.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +40,8 @@
     X(http) \
     X(stop) \
     X(serve) \
-    X(doctor)
+    X(doctor) \
+    X(report)
 /* clang-format on */
 #define X(name) extern const struct command cmd_##name;
 COMMANDS(X)
@@ -52,17 +54,12 @@ static const struct command *const commands[] = {
         NULL,
 };
 
-struct output {
-    const char *file; /* NULL: not asked for; "-": stdout */
-    int fd;           /* -1: none open */
-};
-
 struct program {
     const struct command *cmd;
     struct cmd_common *common; /* the start of one block; conf follows it */
     void *conf;
     struct opt_table tables[2];
-    struct output json, csv;
+    struct outputs outputs;
     struct result result;
     struct target target;
     struct cmd_ctx ctx;
@@ -73,79 +70,10 @@ struct program {
     bool stopped;        /* by the kill switch */
     struct mono started; /* us 0: the command never began */
     volatile int interrupts;
-    bool no_stdout; /* it was closed when the program began */
 };
 
 /* The only one: signal handlers of commands without a loop must find it. */
 static struct program program;
-
-/* ---- output files ---- */
-
-/* Opened before the work: a run of an hour must not end in "no such folder". An empty file says that no result came. */
-static enum err output_open(struct output *o, const char *file, struct errinfo *ei)
-{
-    if (!file)
-        return ERR_OK;
-    if (!*file)
-        return err_set(ei, ERR_USAGE, "the result has no file to go to: its name is empty");
-    o->file = file;
-    if (strcmp(file, "-") == 0)
-        return program.no_stdout ? err_set(ei, ERR_USAGE, "the result has nowhere to go: stdout is closed") : ERR_OK;
-    o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return o->fd < 0 ? err_sys(ei, ERR_USAGE, "cannot write %s", file) : ERR_OK;
-}
-
-/* Two renderings in one place would be neither. */
-static bool same_output(const struct output *a, const struct output *b)
-{
-    struct stat sa, sb;
-
-    if (!a->file || !b->file)
-        return false;
-    if (a->fd < 0 || b->fd < 0)
-        return a->fd == b->fd && strcmp(a->file, b->file) == 0;
-    return !fstat(a->fd, &sa) && !fstat(b->fd, &sb) && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
-}
-
-static enum err write_all(int fd, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return ERR_IO;
-        p += done;
-        n -= (size_t)done;
-    }
-    return ERR_OK;
-}
-
-static enum err output_write(struct output *o, enum err (*render)(const struct result *, struct buf *),
-                             struct result *r, struct errinfo *ei)
-{
-    struct buf text = BUF_INIT(256u << 20);
-    const char *name = o->fd < 0 ? "stdout" : o->file;
-    enum err err;
-
-    if (!o->file || (o->fd < 0 && strcmp(o->file, "-") != 0))
-        return ERR_OK;
-    err = render(r, &text);
-    if (err)
-        err_set(ei, err, "the result is too large for %s", name);
-    else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, text.data, text.len)) {
-        if (errno == EPIPE && o->fd < 0)
-            r->reader_gone = true;
-        else
-            err = err_sys(ei, ERR_IO, "cannot write %s", name);
-    }
-    if (o->fd >= 0 && close(o->fd) && !err)
-        err = err_sys(ei, ERR_IO, "cannot write %s", o->file);
-    o->fd = -1;
-    buf_done(&text);
-    return err;
-}
 
 /* ---- the end ---- */
 
@@ -155,6 +83,11 @@ static bool stdout_reader_gone(void)
     struct pollfd p = {.fd = STDOUT_FILENO};
 
     return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
+}
+
+static void complain(const struct errinfo *ei)
+{
+    usage_complain(program.cmd->name, err_message(ei));
 }
 
 static int finish(struct program *p)
@@ -175,11 +108,10 @@ static int finish(struct program *p)
     fflush(stdout);
     if (ferror(stdout) && !r->reader_gone)
         r->reader_gone = stdout_reader_gone();
-    if (!output_write(&p->json, result_json, r, &ei) && !output_write(&p->csv, result_csv, r, &ei) && ferror(stdout) &&
-        !r->reader_gone)
+    if (outputs_write(&p->outputs, r, complain, &ei) == ERR_OK && ferror(stdout) && !r->reader_gone) {
         err_set(&ei, ERR_IO, "cannot write to stdout");
-    if (ei.code)
-        usage_complain(p->cmd->name, err_message(&ei));
+        complain(&ei);
+    }
     int status = result_exit_status(r);
     return status || !ei.code ? status : err_exit_status(ei.code);
 }
@@ -329,23 +261,11 @@ static enum err apply_common(struct program *p, struct errinfo *ei)
     return err;
 }
 
-/* A command line that could not be read may still have asked for its result as JSON. */
-static void find_json_file(struct program *p, int argc, char **argv)
-{
-    for (int i = 1; i < argc && !p->common->json_file; i++) {
-        if (strncmp(argv[i], "--json=", 7) == 0)
-            p->common->json_file = argv[i] + 7;
-        else if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
-            p->common->json_file = argv[i + 1];
-    }
-}
-
 static void choose_out(struct program *p)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
-    bool taken = (p->json.file && !strcmp(p->json.file, "-")) || (p->csv.file && !strcmp(p->csv.file, "-"));
 
-    p->ctx.out = taken ? stderr : stdout;
+    p->ctx.out = outputs_take_stdout(&p->outputs) ? stderr : stdout;
     p->ctx.tty = isatty(fileno(p->ctx.out));
     p->ctx.color = p->ctx.tty && !p->common->no_color && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 }
@@ -355,7 +275,7 @@ static enum err prepare(struct program *p, int argc, char **argv, bool *help, st
 {
     const struct command *cmd = p->cmd;
     size_t conf_at = (sizeof *p->common + 15) & ~(size_t)15;
-    struct errinfo json_why = {0};
+    struct errinfo open_why = {0};
 
     p->common = mem_zalloc(conf_at + cmd->conf_size);
     p->conf = (char *)p->common + conf_at;
@@ -366,18 +286,13 @@ static enum err prepare(struct program *p, int argc, char **argv, bool *help, st
     p->tables[1] = (struct opt_table){NULL, usage_common_opts, 0};
     enum err err = opt_parse(argc, argv, p->tables, ARRAY_LEN(p->tables), p->common, help, ei);
     if (err)
-        find_json_file(p, argc, argv);
+        outputs_find(p->common->files, argc, argv);
     if (*help)
         return ERR_OK;
-    enum err json_err = output_open(&p->json, p->common->json_file, &json_why);
+    enum err open_err = outputs_open(&p->outputs, p->common->files, &open_why);
     choose_out(p);
-    if (!err && json_err)
-        err = err_set(ei, json_err, "%s", json_why.msg);
-    if (!err)
-        err = output_open(&p->csv, p->common->csv_file, ei);
-    choose_out(p);
-    if (!err && same_output(&p->json, &p->csv))
-        err = err_set(ei, ERR_USAGE, "--json and --csv cannot both go to %s", p->json.fd < 0 ? "stdout" : p->json.file);
+    if (!err && open_err)
+        err = err_set(ei, open_err, "%s", open_why.msg);
     if (!err)
         err = apply_common(p, ei);
     return err || !cmd->verify ? err : cmd->verify(p->conf, ei);
@@ -446,6 +361,35 @@ static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check
     return checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
 }
 
+/* What the result says it is of. */
+static void note_origin(struct program *p)
+{
+    struct buf shown = BUF_INIT(sizeof p->result.target - 1);
+
+    p->result.began = wall_now();
+    if (flags_of(p) & CMD_NEEDS_URL && !str_escape(&shown, sv_of(p->target.url), sizeof p->result.target - 8))
+        str_format(p->result.target, sizeof p->result.target, "%s", buf_cstr(&shown));
+    log_redact(p->result.target);
+    buf_done(&shown);
+}
+
+/* As typed, but for what must not be shown. */
+static void note_arguments(struct result *r, int argc, char **argv)
+{
+    struct buf line = BUF_INIT(sizeof r->arguments - 1);
+    enum err err = ERR_OK;
+
+    for (int i = 1; i < argc && !err; i++) {
+        size_t left = sizeof r->arguments - 16 - line.len;
+        err = i > 1 ? buf_append_char(&line, ' ') : ERR_OK;
+        if (!err)
+            err = left < 8 ? ERR_LIMIT : str_escape(&line, sv_of(argv[i]), left - 8);
+    }
+    str_format(r->arguments, sizeof r->arguments, "%s", buf_cstr(&line));
+    log_redact(r->arguments);
+    buf_done(&line);
+}
+
 static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
 {
     const struct command *cmd = p->cmd;
@@ -473,6 +417,7 @@ static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
         p->ctx.baseline = baseline = check_baseline_json(&since);
     }
     p->started = mono_now();
+    note_origin(p);
     err = cmd->run(p->conf, &p->ctx, ei);
     p->ctx.on_interrupt = NULL;
     p->ctx.baseline = NULL;
@@ -496,14 +441,11 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     struct errinfo ei = {0};
     bool help = false;
 
-    *p = (struct program){.cmd = cmd,
-                          .json.fd = -1,
-                          .csv.fd = -1,
-                          .end_timer.fn = end_now,
-                          .cut_timer.fn = on_cut,
-                          .no_stdout = no_stdout};
+    *p = (struct program){.cmd = cmd, .end_timer.fn = end_now, .cut_timer.fn = on_cut};
+    outputs_init(&p->outputs, no_stdout);
     result_init(&p->result, cmd->name);
     p->result.sample = cmd->sample;
+    note_arguments(&p->result, argc, argv);
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
     p->result.judged = cmd->flags & (CMD_LOADS | CMD_FAILURES_MATTER);
     p->ctx = (struct cmd_ctx){.target = &p->target, .result = &p->result, .out = stdout, .interrupts = &p->interrupts};

@@ -6,12 +6,12 @@
 #include <string.h>
 
 const struct opt usage_common_opts[] = {
-    {"json", 0, "FILE", OPT_STR, offsetof(struct cmd_common, json_file), 0, 0, "write the result as JSON; - is stdout"},
-    {"csv", 0, "FILE", OPT_STR, offsetof(struct cmd_common, csv_file), 0, 0,
-     "write one line an operation as CSV; - is stdout"},
-    {"fail-on", 0, "COND", OPT_LIST, offsetof(struct cmd_common, fail_on), 0, 0,
-     "status 1 unless COND holds: 'save.p99<200ms', 'failed==0',\n"
-     "any number of the JSON by its path (units may be left\nout); may be repeated"},
+#define X(sym, key, help) {#key, 0, "FILE", OPT_STR, offsetof(struct cmd_common, files[RENDERING_##sym]), 0, 0, help},
+    RENDERINGS(X)
+#undef X
+        {"fail-on", 0, "COND", OPT_LIST, offsetof(struct cmd_common, fail_on), 0, 0,
+         "status 1 unless COND holds: 'save.p99<200ms', 'failed==0',\n"
+         "any number of the JSON by its path (units may be left\nout); may be repeated"},
     {"seed", 0, "N", OPT_INT, offsetof(struct cmd_common, seed), 0, 9007199254740992.0,
      "the same number plans the same work (default 1)"},
     {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,

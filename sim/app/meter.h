@@ -20,6 +20,7 @@ struct outage {
     int64_t us; /* so far, while it lasts */
     bool over;  /* never again longer */
     bool told;  /* of the report that prints it */
+    bool kept;  /* of the course, in full */
     uint64_t failures;
 };
 struct tally { /* of actions: planned = done + conflicts + failed + outage + empty + unfinished + not started */

@@ -96,11 +96,11 @@ static MAY_YIELD void hold(struct crowd *c)
     crowd_gather(c);
     crowd_stay(c, conf->settle_us);
     s->measure_from = mono_now();
-    watch_lap(c->r->w->watch, &s->server);
+    watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
     crowd_stay(c, conf->hold_us - conf->settle_us);
     s->measure_to = mono_now();
     s->measured_us = mono_diff(s->measure_to, s->measure_from);
-    watch_lap(c->r->w->watch, &s->server);
+    watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
 }
 
 static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
@@ -109,14 +109,14 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
     int64_t cpu = clock_process_cpu_us();
     hist_reset(loop_lag(r->w->loop));
     if (s->once)
-        watch_lap(r->w->watch, &s->server);
+        watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     crowd_start(&c, r, s);
     if (!s->once)
         hold(&c);
     crowd_end(&c);
     if (s->once) {
         s->measured_us = s->took_us;
-        watch_lap(r->w->watch, &s->server);
+        watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     }
     report_limited((double)(clock_process_cpu_us() - cpu) / (double)s->took_us,
                    hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));

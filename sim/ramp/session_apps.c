@@ -41,9 +41,9 @@ static void after_settling(void *arg)
         meter_next_interval(&f->w->meter);
         f->w->meter.total = &f->s->stats;
         f->s->measure_from = mono_now();
-        watch_lap(f->r->w->watch, &f->s->server);
+        watch_lap(f->r->w->watch, WATCH_LAP_REPORT, &f->s->server);
         worker_sleep(f->w, conf->hold_us - conf->settle_us, PHASE_SETTLE);
-        watch_lap(f->r->w->watch, &f->s->server);
+        watch_lap(f->r->w->watch, WATCH_LAP_REPORT, &f->s->server);
     }
     worker_lane_ended(f->w);
 }

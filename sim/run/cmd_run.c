@@ -243,6 +243,8 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
         if (e == ERR_OK)
             e = rundir_describe(&run->dir, run->n_actions, run->fingerprint, ei);
     }
+    if (e == ERR_OK)
+        e = rundir_keep_course(run->ctx, run->dir.path, ei);
     if (e != ERR_OK)
         return e;
     snprintf(run->ctx->result->run_dir, sizeof(run->ctx->result->run_dir), "%s", run->dir.path);

@@ -1,5 +1,6 @@
 #include "sim/run/report.h"
 #include "base/mem.h"
+#include "drive/result/series.h"
 #include "sim/app/stream.h"
 #include "sim/run/timeline.h"
 #include "sim/watch/watch.h"
@@ -12,6 +13,7 @@
 #define LAG_LIMIT_US (50 * US_PER_MS)
 #define CPU_LIMIT    0.9
 #define IDLE_LEAST   0.05
+#define TICKS        300 /* of a window: as many as a plot can show */
 
 /* Resident bytes of this process, 0 when they cannot be read. */
 static int64_t resident_bytes(void)
@@ -42,14 +44,83 @@ void report_machine_ticks(uint64_t *busy, uint64_t *total)
     fclose(f);
 }
 
+/* ---- the course that is kept ---- */
+
+static void write_generator(const struct report *p, int64_t us, struct jsonw *w)
+{
+    int64_t lag = hist_percentile(loop_lag(p->w->loop), 99);
+    jsonw_object(w, "generator");
+    jsonw_f64(w, "cpu_pct", us > 0 ? (double)(clock_process_cpu_us() - p->tick_cpu_us) * 100 / (double)us : 0, 1);
+    if (lag >= 0)
+        jsonw_f64(w, "lag_p99_ms", (double)lag / 1e3, 3);
+    jsonw_end_object(w);
+}
+
+static void write_course(struct report *p, struct series *course, struct mono now)
+{
+    static const char *const phases[] = {
+        [PHASE_SETUP] = "set-up",  [PHASE_ARRIVE] = "arrival", [PHASE_MEASURE] = "window",
+        [PHASE_SETTLE] = "settle", [PHASE_DRAIN] = "drain",    [PHASE_CUT] = "drain"};
+    const struct worker *w = p->w;
+    struct watch_values v;
+    const struct series_span span = {.from = p->tick_from, .to = now, .phase = phases[w->phase]};
+    struct jsonw *j = series_begin(course, &span, &w->meter.interval);
+    jsonw_i64(j, "apps", w->n_apps);
+    jsonw_i64(j, "streams_up", (int64_t)w->meter.streams_up);
+    write_generator(p, mono_diff(now, p->tick_from), j);
+    if (w->watch) {
+        watch_lap(w->watch, WATCH_LAP_INTERVAL, &v);
+        watch_json(&v, "watch", j);
+    }
+    timeline_course(&p->w->meter, series_zero(course), j);
+    series_end(course);
+}
+
+static void tick_again(struct report *p)
+{
+    if (p->w->ctx->result->series)
+        loop_timer_set(p->w->loop, &p->tick, mono_add(mono_now(), p->tick_us));
+}
+
+/* What the meter counted since the last one goes on to the interval, to the total, and to the course where one is kept.
+ */
+static void end_tick(struct report *p)
+{
+    struct mono now = mono_now();
+    struct series *course = p->w->ctx->result->series;
+    struct hist *lag = loop_lag(p->w->loop);
+    if (course)
+        write_course(p, course, now);
+    hist_merge(p->lag_now, lag);
+    hist_reset(lag);
+    stats_merge(&p->now, &p->w->meter.interval);
+    meter_next_interval(&p->w->meter);
+    p->tick_from = now;
+    p->tick_cpu_us = clock_process_cpu_us();
+    tick_again(p);
+}
+
+static void on_tick(struct timer *t)
+{
+    end_tick(container_of(t, struct report, tick));
+}
+
 void report_init(struct report *p, struct worker *w, FILE *out, bool color)
 {
-    *p = (struct report){.w = w, .out = out, .color = color, .lag = hist_new(), .lag_p99_us = -1, .machine_idle = -1};
+    *p = (struct report){.w = w, .out = out, .color = color, .lag_p99_us = -1, .machine_idle = -1, .tick.fn = on_tick};
+    p->lag = hist_new();
+    p->lag_now = hist_new();
+    stats_init(&p->now);
+    stats_merge(&p->now, w->meter.total); /* takes the memory of all histograms now, as meter_init does */
+    stats_reset(&p->now);
 }
 
 void report_done(struct report *p)
 {
+    loop_timer_stop(&p->tick);
     hist_free(&p->lag);
+    hist_free(&p->lag_now);
+    stats_done(&p->now);
 }
 
 void report_floor(struct report *p)
@@ -63,6 +134,11 @@ void report_begin(struct report *p)
     p->cpu_us = clock_process_cpu_us();
     report_machine_ticks(&p->cpu_busy, &p->cpu_total);
     hist_reset(loop_lag(p->w->loop));
+    p->tick_from = p->interval_from;
+    p->tick_cpu_us = p->cpu_us;
+    p->tick_us = p->w->conf.window_us / TICKS;
+    p->tick_us = p->tick_us < US_PER_S ? US_PER_S : p->tick_us;
+    tick_again(p);
 }
 
 static uint64_t actions_ended(const struct tally *t)
@@ -73,7 +149,6 @@ static uint64_t actions_ended(const struct tally *t)
 /* How this process and the machine fared in the interval. */
 static void sample(struct report *p, int64_t interval_us)
 {
-    struct hist *lag = loop_lag(p->w->loop);
     uint64_t busy, total;
     int64_t cpu = clock_process_cpu_us(), rss = resident_bytes();
     p->cpu_share = interval_us > 0 ? (double)(cpu - p->cpu_us) / (double)interval_us : 0;
@@ -82,9 +157,9 @@ static void sample(struct report *p, int64_t interval_us)
     p->machine_idle = total > p->cpu_total ? 1 - (double)(busy - p->cpu_busy) / (double)(total - p->cpu_total) : -1;
     p->cpu_busy = busy;
     p->cpu_total = total;
-    p->lag_p99_us = hist_percentile(lag, 99);
-    hist_merge(p->lag, lag);
-    hist_reset(lag);
+    p->lag_p99_us = hist_percentile(p->lag_now, 99);
+    hist_merge(p->lag, p->lag_now);
+    hist_reset(p->lag_now);
     if (rss > p->rss_peak)
         p->rss_peak = rss;
 }
@@ -126,6 +201,7 @@ static void judge_generator(struct report *p)
 static void print_head(struct report *p, const char *head, int64_t interval_us)
 {
     const struct meter *m = &p->w->meter;
+    const struct stats *interval = &p->now;
     char now[40];
     double seconds = (double)interval_us / 1e6;
     uint64_t actions = actions_ended(&m->actions) - p->actions_before;
@@ -133,7 +209,7 @@ static void print_head(struct report *p, const char *head, int64_t interval_us)
     fprintf(p->out, "\n%s  %s\n", now, head);
     char line[160];
     str_format(line, sizeof(line), "interval %.1f s: %s (%.1f/s), %s, streams up %" PRIu64 " of %u", seconds,
-               COUNTED(m->interval.requests, "request"), seconds > 0 ? (double)m->interval.requests / seconds : 0.0,
+               COUNTED(interval->requests, "request"), seconds > 0 ? (double)interval->requests / seconds : 0.0,
                COUNTED(actions, "action"), m->streams_up, p->w->n_apps);
     fprintf(p->out, "%s\n", line);
 }
@@ -159,7 +235,7 @@ static void print_server(struct report *p)
     char line[800];
     if (!p->w->watch)
         return;
-    watch_lap(p->w->watch, &v);
+    watch_lap(p->w->watch, WATCH_LAP_REPORT, &v);
     if (watch_line(&v, "\n        ", line, sizeof(line))[0])
         fprintf(p->out, "server: %s\n", line);
     if (watch_problem(p->w->watch)[0])
@@ -184,6 +260,7 @@ void report_interval(struct report *p, const char *head)
     struct meter *m = &p->w->meter;
     struct mono now = mono_now();
     int64_t us = mono_diff(now, p->interval_from);
+    end_tick(p);
     sample(p, us);
     judge_generator(p);
     if (p->out) {
@@ -194,12 +271,12 @@ void report_interval(struct report *p, const char *head)
             fprintf(p->out, "%" PRIu64 " apps are waiting for a budget (429)\n", m->waiting);
         print_deaf_streams(p);
         timeline_tell(&p->w->meter, p->out);
-        stats_print_table(&m->interval, p->out, p->color);
+        stats_print_table(&p->now, p->out, p->color);
         fflush(p->out);
     }
     p->actions_before = actions_ended(&m->actions);
     p->interval_from = now;
-    meter_next_interval(m);
+    stats_reset(&p->now);
     report_result(p);
 }
 

@@ -9,9 +9,15 @@ struct report {
     FILE *out; /* NULL: nothing is printed */
     bool color;
     struct mono interval_from;
-    int64_t cpu_us;                 /* of this process, at the interval's start */
-    uint64_t cpu_busy, cpu_total;   /* of the machine, in its own ticks */
-    struct hist *lag;               /* of the whole run */
+    int64_t cpu_us;               /* of this process, at the interval's start */
+    uint64_t cpu_busy, cpu_total; /* of the machine, in its own ticks */
+    struct hist *lag;             /* of the whole run */
+    struct hist *lag_now;         /* of the interval, so far */
+    struct stats now;             /* of the interval, but for what the meter has since the last tick */
+    struct timer tick;            /* of the course that is kept: finer than the reports */
+    int64_t tick_us;
+    struct mono tick_from;
+    int64_t tick_cpu_us;
     int64_t lag_p99_us;             /* of the last interval; -1: no samples */
     double cpu_share, machine_idle; /* of the last interval; idle -1: not known */
     int64_t rss_floor, rss_peak;    /* bytes; floor: before the apps */

@@ -1,8 +1,10 @@
 #include "sim/run/rundir.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
+#include "drive/result/series.h"
 #include "sim/kill_switch.h"
 
 #include <inttypes.h>
@@ -122,25 +124,6 @@ static void write_run(const struct rundir *d, bool ended, struct jsonw *j)
     jsonw_end_object(j);
 }
 
-/* Beside the old one first: a disk that is full must not cost what is there. */
-static enum err replace_file(const char *file, const struct buf *text, struct errinfo *ei)
-{
-    char temporary[320];
-    snprintf(temporary, sizeof(temporary), "%s.new", file);
-    FILE *f = fopen(temporary, "wbe");
-    if (!f)
-        return err_sys(ei, ERR_IO, "cannot write %s", file);
-    bool ok = fwrite(text->data, 1, text->len, f) == text->len && fputc('\n', f) != EOF && fflush(f) == 0;
-    enum err e = ok ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", file);
-    if (fclose(f) != 0 && e == ERR_OK)
-        e = err_sys(ei, ERR_IO, "cannot write %s", file);
-    if (e == ERR_OK && rename(temporary, file) != 0)
-        e = err_sys(ei, ERR_IO, "cannot write %s", file);
-    if (e != ERR_OK)
-        unlink(temporary);
-    return e;
-}
-
 static enum err describe(const struct rundir *d, bool ended, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(RUN_JSON_MAX);
@@ -149,7 +132,8 @@ static enum err describe(const struct rundir *d, bool ended, struct errinfo *ei)
     snprintf(file, sizeof(file), "%s/run.json", d->path);
     jsonw_init(&j, &text);
     write_run(d, ended, &j);
-    enum err e = j.err ? err_set(ei, j.err, "the run's description is too large") : replace_file(file, &text, ei);
+    enum err e = j.err ? j.err : buf_append_char(&text, '\n');
+    e = e ? err_set(ei, e, "the run's description is too large") : file_replace(file, &text, ei);
     buf_done(&text);
     return e;
 }
@@ -170,4 +154,22 @@ enum err rundir_close(struct rundir *d, struct errinfo *ei)
     enum err e = ledger_close(&d->w->ledger, ei);
     enum err told = describe(d, true, e == ERR_OK ? ei : &why); /* also when records are lost: it ended, so they are */
     return e == ERR_OK ? told : e;
+}
+
+static bool course_wanted(const struct cmd_common *c)
+{
+    for (unsigned i = 0; i < RENDERING_COUNT; i++)
+        if (c->files[i] && rendering_shows_course((enum rendering)i))
+            return true;
+    return false;
+}
+
+enum err rundir_keep_course(struct cmd_ctx *ctx, const char *dir, struct errinfo *ei)
+{
+    struct result *r = ctx->result;
+    const struct series_owner owner = {
+        .command = r->command, .target = r->target, .arguments = r->arguments, .seed = r->seed};
+    if (!dir[0] && !course_wanted(ctx->common))
+        return ERR_OK;
+    return series_new(&r->series, dir[0] ? dir : NULL, &owner, mono_now(), ei);
 }

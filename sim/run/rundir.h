@@ -1,8 +1,8 @@
 #ifndef SIM_RUN_RUNDIR_H
 #define SIM_RUN_RUNDIR_H
-/* The folder of a run: ledger.bin (drive/ledger.h) and run.json, which says what was run: settings, logins in the order
- * that the ledger's numbers mean, the plan's fingerprint, what the checks' counters stood at, and in the end when it
- * ended. With it `sim check --run` judges as the run itself did. Layer 3. */
+/* The folder of a run: ledger.bin (drive/ledger.h), intervals.jsonl (drive/result/series.h) and run.json, which says
+ * what was run: settings, logins in the order that the ledger's numbers mean, the plan's fingerprint, what the checks'
+ * counters stood at, and in the end when it ended. With it `sim check --run` judges as the run itself did. Layer 3. */
 #include "sim/app/worker.h"
 
 struct rundir {
@@ -20,4 +20,7 @@ enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, stru
 enum err rundir_describe(struct rundir *d, uint64_t actions, uint64_t fingerprint, struct errinfo *ei) WARN_UNUSED;
 /* Closes the ledger and writes run.json anew, with the end; the first write error of the run comes out here. */
 enum err rundir_close(struct rundir *d, struct errinfo *ei) WARN_UNUSED;
+/* Keeps the figures along time from now on: in the folder, or, where there is none (""), in memory if a form of the
+ * result that was asked for shows them. */
+enum err rundir_keep_course(struct cmd_ctx *ctx, const char *dir, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -68,22 +68,48 @@ void timeline_print(struct meter *m, struct mono zero, FILE *out)
         fprintf(out, "and %u more\n", m->n_outages - METER_OUTAGES);
 }
 
+static void write_row(const struct meter *m, const struct outage *o, struct mono zero, struct jsonw *w)
+{
+    char from[40];
+    jsonw_f64(w, "at_seconds", (double)mono_diff(o->since, zero) / 1e6, 3);
+    jsonw_f64(w, "seconds", (double)o->us / 1e6, 3);
+    jsonw_str(w, "from", wall_format(from, sizeof(from), o->from));
+    jsonw_str(w, "what", o->what);
+    jsonw_bool(w, "ordered", is_ordered(m, o));
+    jsonw_i64(w, "failures", (int64_t)o->failures);
+}
+
+void timeline_course(struct meter *m, struct mono zero, struct jsonw *w)
+{
+    struct axis a = axis_of(m, true);
+    bool any = false;
+    for (size_t i = 0; i < a.n; i++) {
+        struct outage *o = a.rows[i];
+        if (o->kept)
+            continue;
+        if (!any)
+            jsonw_array(w, "outages");
+        any = true;
+        jsonw_object(w, NULL);
+        write_row(m, o, zero, w);
+        jsonw_bool(w, "over", o->over);
+        jsonw_end_object(w);
+        o->kept = o->over;
+    }
+    if (any)
+        jsonw_end_array(w);
+}
+
 void timeline_json(struct meter *m, struct mono zero, struct buf *out)
 {
     struct axis a = axis_of(m, true);
     struct jsonw w;
-    char from[40];
     jsonw_init(&w, out);
     jsonw_array(&w, NULL);
     for (size_t i = 0; i < a.n; i++) {
         const struct outage *o = a.rows[i];
         jsonw_object(&w, NULL);
-        jsonw_f64(&w, "at_seconds", (double)mono_diff(o->since, zero) / 1e6, 3);
-        jsonw_f64(&w, "seconds", (double)o->us / 1e6, 3);
-        jsonw_str(&w, "from", wall_format(from, sizeof(from), o->from));
-        jsonw_str(&w, "what", o->what);
-        jsonw_bool(&w, "ordered", is_ordered(m, o));
-        jsonw_i64(&w, "failures", (int64_t)o->failures);
+        write_row(m, o, zero, &w);
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);

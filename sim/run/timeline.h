@@ -10,6 +10,9 @@ void timeline_tell(struct meter *m, FILE *out);
 void timeline_print(struct meter *m, struct mono zero, FILE *out);
 /* The same as a JSON array: {"at_seconds", "seconds", "from", "what", "ordered", "failures"}. */
 void timeline_json(struct meter *m, struct mono zero, struct buf *out);
+/* Those not told in full yet, as the member "outages" of the open object; nothing when there are none. Seconds count
+ * from zero on, "over" says whether it is the last word on this one. */
+void timeline_course(struct meter *m, struct mono zero, struct jsonw *w);
 /* Time in which at least one outage was seen. */
 int64_t timeline_outage_us(struct meter *m);
 #endif

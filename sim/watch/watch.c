@@ -47,7 +47,7 @@ struct tree {                          /* a process watched with its children */
 struct watch {
     struct cmd_ctx *ctx;
     struct watch_values now;
-    struct folded lap, whole;
+    struct folded laps[WATCH_LAPS], whole;
     struct watch_services *services;
     struct tree process, store;
     struct mono store_next, started;
@@ -209,7 +209,8 @@ static void find_trees(struct watch *w)
 
 static void fold(struct watch *w)
 {
-    fold_in(&w->lap, &w->now);
+    for (int i = 0; i < WATCH_LAPS; i++)
+        fold_in(&w->laps[i], &w->now);
     fold_in(&w->whole, &w->now);
     write_csv(w);
 }
@@ -440,10 +441,10 @@ const struct watch_values *watch_latest(const struct watch *w)
     return &w->now;
 }
 
-void watch_lap(struct watch *w, struct watch_values *out)
+void watch_lap(struct watch *w, enum watch_lap which, struct watch_values *out)
 {
-    fold_out(&w->lap, out);
-    w->lap = (struct folded){{0}, {0}, {0}};
+    fold_out(&w->laps[which], out);
+    w->laps[which] = (struct folded){{0}, {0}, {0}};
 }
 
 void watch_whole(const struct watch *w, struct watch_values *out)

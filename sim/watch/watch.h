@@ -59,8 +59,9 @@ MAY_YIELD enum err watch_new(struct watch **out, struct cmd_ctx *ctx, const char
 enum err watch_log(struct watch *w, const char *file, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD void watch_free(struct watch **w);
 const struct watch_values *watch_latest(const struct watch *w);
-/* Folded over the samples since the last lap; begins anew. */
-void watch_lap(struct watch *w, struct watch_values *out);
+enum watch_lap { WATCH_LAP_REPORT, WATCH_LAP_INTERVAL, WATCH_LAPS }; /* each with a course of its own */
+/* Folded over the samples since the last lap of this course; begins anew. */
+void watch_lap(struct watch *w, enum watch_lap which, struct watch_values *out);
 void watch_whole(const struct watch *w, struct watch_values *out);
 /* What is known, "CPU 43 %, run queue 2.0, …"; "" when nothing is. turn: what stands between machine and services, and
  * where a line would get too long. */

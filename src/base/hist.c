@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #define SUB_BITS 8
@@ -58,19 +59,26 @@ static struct octave *octave_at(struct hist *h, unsigned octave)
 
 void hist_record(struct hist *h, int64_t us)
 {
+    hist_record_n(h, us, 1);
+}
+
+void hist_record_n(struct hist *h, int64_t us, uint64_t n)
+{
+    if (!n)
+        return;
     uint64_t v = us < 0 ? 0 : (uint64_t)us;
     unsigned octave = v < SUB ? 0 : 64 - SUB_BITS - (unsigned)__builtin_clzll(v);
     unsigned i = (unsigned)(v >> octave_shift(octave)) & (SUB - 1);
     struct octave *o = octave_at(h, octave);
 
-    o->n[i]++;
-    o->above[i] += v - (uint64_t)bucket_low(octave, i);
+    o->n[i] += n;
+    o->above[i] += n * (v - (uint64_t)bucket_low(octave, i));
     if (!h->count || (int64_t)v < h->min)
         h->min = (int64_t)v;
     if (!h->count || (int64_t)v > h->max)
         h->max = (int64_t)v;
-    h->sum += v;
-    h->count++;
+    h->sum += (__int128)v * (__int128)n;
+    h->count += n;
 }
 
 void hist_merge(struct hist *into, const struct hist *from)
@@ -183,12 +191,37 @@ double hist_stddev(const struct hist *h)
     return sqrt(squares / (double)h->count);
 }
 
-void hist_each(const struct hist *h, void (*fn)(void *arg, int64_t low_us, int64_t high_us, uint64_t n), void *arg)
+static bool in_bucket(int64_t v, int64_t low, unsigned octave)
+{
+    return v >= low && v - low < INT64_C(1) << octave_shift(octave);
+}
+
+/* One bucket. The least and the most of the whole are known exactly, so they come for themselves. */
+static void each_of(const struct hist *h, unsigned octave, unsigned i, hist_fn fn, void *arg)
+{
+    uint64_t n = h->octaves[octave]->n[i], above = h->octaves[octave]->above[i];
+    int64_t low = bucket_low(octave, i);
+
+    if (in_bucket(h->min, low, octave)) {
+        fn(arg, h->min, 1);
+        above -= (uint64_t)(h->min - low);
+        n--;
+    }
+    bool most = n && in_bucket(h->max, low, octave);
+    if (most) {
+        above -= (uint64_t)(h->max - low);
+        n--;
+    }
+    if (n)
+        fn(arg, low + (int64_t)((above + n / 2) / n), n);
+    if (most)
+        fn(arg, h->max, 1);
+}
+
+void hist_each(const struct hist *h, hist_fn fn, void *arg)
 {
     for (unsigned k = 0; k < OCTAVES; k++)
         for (unsigned i = 0; h->octaves[k] && i < SUB; i++)
-            if (h->octaves[k]->n[i]) {
-                int64_t low = bucket_low(k, i);
-                fn(arg, low, low + ((INT64_C(1) << octave_shift(k)) - 1), h->octaves[k]->n[i]);
-            }
+            if (h->octaves[k]->n[i])
+                each_of(h, k, i, fn, arg);
 }

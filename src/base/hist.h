@@ -9,6 +9,7 @@ struct hist;
 struct hist *hist_new(void);
 void hist_free(struct hist **h);
 void hist_record(struct hist *h, int64_t us); /* negative counts as 0 */
+void hist_record_n(struct hist *h, int64_t us, uint64_t n);
 void hist_merge(struct hist *into, const struct hist *from);
 void hist_reset(struct hist *h);
 uint64_t hist_count(const struct hist *h);
@@ -22,6 +23,9 @@ int64_t hist_min(const struct hist *h); /* -1 when empty */
 int64_t hist_max(const struct hist *h); /* -1 when empty */
 double hist_mean(const struct hist *h); /* exact; 0 when empty */
 double hist_stddev(const struct hist *h);
-/* Calls fn for each filled bucket from low to high: for HDR logs and plots. */
-void hist_each(const struct hist *h, void (*fn)(void *arg, int64_t low_us, int64_t high_us, uint64_t n), void *arg);
+/* Calls fn with values, never falling, and how many samples each stands for; together they are all samples. A value is
+ * the mean of what it stands for, within 1/256 of each; minimum and maximum come for themselves. hist_record_n of them
+ * makes the same histogram again, but for the rounding of the means to whole microseconds. */
+typedef void (*hist_fn)(void *arg, int64_t us, uint64_t n);
+void hist_each(const struct hist *h, hist_fn fn, void *arg);
 #endif

@@ -2,11 +2,11 @@
 #define DRIVE_CMD_H
 /* What every command shares: its table row, the options of all commands and the context it runs in. Layer 2. */
 #include "base/opt.h"
-#include "drive/result/result.h"
+#include "drive/result/rendering.h"
 #include "drive/target.h"
 
-struct cmd_common { /* options of every command */
-    const char *json_file, *csv_file;
+struct cmd_common {                     /* options of every command */
+    const char *files[RENDERING_COUNT]; /* of the forms asked for; NULL: not this one */
     struct opt_list fail_on;
     int64_t seed; /* --seed, default 1 */
     const char *trace, *log_level, *allow_host, *cafile, *dialect, *users_file, *known_hosts, *ssh_key;
@@ -25,7 +25,7 @@ struct cmd_ctx {
     struct api_space *space;         /* of all clients of the target */
     struct kill_switch *kill_switch; /* of a command that makes load; else NULL */
     struct result *result;
-    FILE *out;                /* for people: stdout, line-buffered; stderr when the JSON or CSV goes to stdout */
+    FILE *out;                /* for people: stdout, line-buffered; stderr when a form of the result goes to stdout */
     bool tty, color;          /* of out */
     volatile int *interrupts; /* how many SIGINT/SIGTERM so far: 1 drains, 2 ends */
     const char

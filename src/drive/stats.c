@@ -42,8 +42,7 @@ static void hist_add(struct hist **into, const struct hist *from)
     hist_merge(*into, from);
 }
 
-/* text is already folded. */
-static void reason_count(struct stats *s, const char *text, uint64_t n)
+void stats_reason_count(struct stats *s, const char *text, uint64_t n)
 {
     for (size_t i = 0; i < s->n_reasons; i++)
         if (strcmp(s->reasons[i].text, text) == 0) {
@@ -70,7 +69,7 @@ void stats_merge(struct stats *into, const struct stats *from)
     for (unsigned c = 0; c < CAUSE_COUNT; c++)
         into->by_cause[c] += from->by_cause[c];
     for (size_t i = 0; i < from->n_reasons; i++)
-        reason_count(into, from->reasons[i].text, from->reasons[i].count);
+        stats_reason_count(into, from->reasons[i].text, from->reasons[i].count);
     into->other_reasons += from->other_reasons;
     into->requests += from->requests;
     into->waited_us += from->waited_us;
@@ -181,7 +180,7 @@ void stats_reason_add(struct stats *s, enum drive_op op, const char *reason)
     if (buf_appendf(&shown, "%s: ", drive_op_text(op)) || fold(&folded, text) ||
         str_escape(&shown, (struct sv){buf_cstr(&folded), folded.len}, sizeof s->reasons[0].text - 48))
         goto out; /* cannot be: both limits are above what goes in */
-    reason_count(s, buf_cstr(&shown), 1);
+    stats_reason_count(s, buf_cstr(&shown), 1);
 out:
     buf_done(&folded);
     buf_done(&shown);
@@ -377,36 +376,4 @@ void stats_write_json(const struct stats *s, struct jsonw *w)
             write_op(s, (enum drive_op)i, w);
     jsonw_end_object(w);
     write_failures(s, w);
-}
-
-static enum err csv_row(const struct stats *s, enum drive_op op, struct buf *out)
-{
-    const struct stats_op *o = &s->op[op];
-    enum err err = buf_appendf(out, "%s,%llu,%llu", drive_op_key(op), (unsigned long long)stats_ok(s, op),
-                               (unsigned long long)stats_failed(s, op));
-
-    for (unsigned i = 0; i < OUT_COUNT && !err; i++)
-        if (i != OUT_OK)
-            err = buf_appendf(out, ",%llu", (unsigned long long)o->by_outcome[i]);
-    for (unsigned p = 0; p < 2 * ARRAY_LEN(table_pcts) && !err; p++) {
-        const struct hist *h = p < ARRAY_LEN(table_pcts) ? o->from_send : o->from_due;
-        int64_t us = h ? hist_percentile(h, table_pcts[p % ARRAY_LEN(table_pcts)]) : -1;
-        err = us < 0 ? buf_append_char(out, ',') : buf_appendf(out, ",%.3f", (double)us / 1000);
-    }
-    return err ? err : buf_append_char(out, '\n');
-}
-
-enum err stats_write_csv(const struct stats *s, struct buf *out)
-{
-    enum err err = buf_append_str(out, "operation,ok,failed");
-
-    for (unsigned i = 0; i < OUT_COUNT && !err; i++)
-        if (i != OUT_OK)
-            err = buf_appendf(out, ",%s", outcome_key((enum outcome)i));
-    if (!err)
-        err = buf_append_str(out, ",p50_ms,p95_ms,p99_ms,max_ms,due_p50_ms,due_p95_ms,due_p99_ms,due_max_ms\n");
-    for (unsigned i = 0; i < OP_COUNT && !err; i++)
-        if (stats_calls(s, (enum drive_op)i))
-            err = csv_row(s, (enum drive_op)i, out);
-    return err;
 }

@@ -40,6 +40,8 @@ void stats_merge(struct stats *into, const struct stats *from);
 void stats_record(struct stats *s, enum drive_op op, const struct api_result *r, struct mono due);
 /* Numbers and ids within the reason are folded to '#', so that a new request id makes no new kind. */
 void stats_reason_add(struct stats *s, enum drive_op op, const char *reason);
+/* As it is: already folded and escaped. */
+void stats_reason_count(struct stats *s, const char *text, uint64_t n);
 uint64_t stats_ok(const struct stats *s, enum drive_op op);
 uint64_t stats_failed(const struct stats *s, enum drive_op op);
 uint64_t stats_calls(const struct stats *s, enum drive_op op); /* every outcome */
@@ -52,5 +54,4 @@ void stats_print_table(const struct stats *s, FILE *out, bool color);
 void stats_print_reasons(const struct stats *s, FILE *out, size_t most);
 /* "requests", "failed", "causes", "operations", "failures" and what was waited, into the open object. */
 void stats_write_json(const struct stats *s, struct jsonw *w);
-enum err stats_write_csv(const struct stats *s, struct buf *out) WARN_UNUSED;
 #endif

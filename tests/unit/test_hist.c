@@ -116,23 +116,23 @@ static void ranks_are_exact(void **state)
 
 struct walk {
     uint64_t n;
-    int64_t last_high;
+    int64_t last;
     bool ordered;
 };
 
-static void walk_one(void *arg, int64_t low, int64_t high, uint64_t n)
+static void walk_one(void *arg, int64_t us, uint64_t n)
 {
     struct walk *w = arg;
-    w->ordered = w->ordered && low > w->last_high && high >= low;
-    w->last_high = high;
+    w->ordered = w->ordered && us >= w->last && n > 0;
+    w->last = us;
     w->n += n;
 }
 
-static void buckets_do_not_overlap(void **state)
+static void values_come_in_order(void **state)
 {
     (void)state;
     struct hist *h = hist_new();
-    struct walk w = {.last_high = -1, .ordered = true};
+    struct walk w = {.last = -1, .ordered = true};
     for (int64_t v = 1; v > 0; v = v < INT64_MAX / 2 ? v * 2 : -1)
         for (int d = -1; d <= 1; d++)
             hist_record(h, v + d);
@@ -140,6 +140,33 @@ static void buckets_do_not_overlap(void **state)
     assert_true(w.ordered);
     assert_int_equal(w.n, hist_count(h));
     hist_free(&h);
+}
+
+static void record_again(void *arg, int64_t us, uint64_t n)
+{
+    hist_record_n(arg, us, n);
+}
+
+static void values_make_it_again(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 2, 3, 50000};
+    for (size_t k = 0; k < ARRAY_LEN(sizes); k++) {
+        struct hist *h = hist_new(), *again = hist_new();
+        struct rng rng;
+        rng_init(&rng, 7, k);
+        for (size_t i = 0; i < sizes[k]; i++)
+            hist_record(h, (int64_t)(rng_unit(&rng) * 3e6));
+        hist_each(h, record_again, again);
+        assert_int_equal(hist_count(again), hist_count(h));
+        assert_int_equal(hist_min(again), hist_min(h));
+        assert_int_equal(hist_max(again), hist_max(h));
+        for (double pct = 0.5; pct < 100; pct += 0.5)
+            assert_true(llabs(hist_percentile(again, pct) - hist_percentile(h, pct)) <= 1);
+        assert_true(fabs(hist_mean(again) - hist_mean(h)) <= 0.5);
+        hist_free(&h);
+        hist_free(&again);
+    }
 }
 
 static void cells_of_a_table(void **state)
@@ -164,7 +191,8 @@ int main(void)
         cmocka_unit_test(no_ceiling),
         cmocka_unit_test(error_is_bounded),
         cmocka_unit_test(ranks_are_exact),
-        cmocka_unit_test(buckets_do_not_overlap),
+        cmocka_unit_test(values_come_in_order),
+        cmocka_unit_test(values_make_it_again),
         cmocka_unit_test(cells_of_a_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

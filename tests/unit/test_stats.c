@@ -214,39 +214,12 @@ static void json_has_the_keys(void **state)
     stats_done(&s);
 }
 
-static void csv_is_a_table(void **state)
-{
-    (void)state;
-    struct stats s;
-    struct buf b = BUF_INIT(1 << 16);
-    stats_init(&s);
-    record(&s, OP_SAVE, OUT_OK, 7);
-    record(&s, OP_LIST, OUT_TIMEOUT, 7);
-    assert_int_equal(stats_write_csv(&s, &b), ERR_OK);
-    struct sv rest = {b.data, b.len}, line, cell;
-    size_t columns = 0, lines = 0;
-    while (sv_split(&rest, '\n', &line) && line.n) {
-        size_t n = 0;
-        while (sv_split(&line, ',', &cell))
-            n++;
-        assert_true(!columns || n == columns);
-        columns = n;
-        lines++;
-    }
-    assert_int_equal(lines, 3);
-    assert_int_equal(columns, 3 + (OUT_COUNT - 1) + 8);
-    assert_non_null(strstr(b.data, "save,1,0,"));
-    assert_non_null(strstr(b.data, ",7.000,7.000,7.000,7.000,7.000,7.000,7.000,7.000\n"));
-    buf_done(&b);
-    stats_done(&s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outcomes_add_up),    cmocka_unit_test(latency_is_kept_twice), cmocka_unit_test(merging),
         cmocka_unit_test(reasons_are_folded), cmocka_unit_test(reasons_are_bounded),   cmocka_unit_test(table_of_few),
-        cmocka_unit_test(json_has_the_keys),  cmocka_unit_test(csv_is_a_table),
+        cmocka_unit_test(json_has_the_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,24 @@
 #ifndef DRIVE_RESULT_IMPL_H
 #define DRIVE_RESULT_IMPL_H
-/* Shared by the renderings of a result: result.c, result/json.c, result/text.c. Layer 2. */
-#include "drive/result/result.h"
+/* Shared by the files that render a result. Layer 2. */
+#include "drive/result/rendering.h"
 
 /* What makes a run unhealthy although it came to its end. */
 struct result_verdict {
-    uint64_t failed, violated, missed;
+    bool known; /* false: it did not end by itself, or there was nothing to judge */
+    uint64_t failed, violated, missed, not_run;
 };
 
 struct result_verdict result_verdict(const struct result *r);
+/* "healthy, 1 check not run", "not healthy: 2 operations failed"; "" when it is not known. */
+char *result_verdict_text(const struct result_verdict *v, char *dst, size_t n);
 /* The whole document; exit_status is told as it is given. */
 enum err result_render_json(const struct result *r, int exit_status, struct buf *out) WARN_UNUSED;
+
+/* The forms, one a file: rows of rendering.c. */
+enum err rendering_json(const struct doc *d, struct buf *out) WARN_UNUSED;
+enum err rendering_csv(const struct doc *d, struct buf *out) WARN_UNUSED;
+enum err rendering_junit(const struct doc *d, struct buf *out) WARN_UNUSED;
+enum err rendering_prometheus(const struct doc *d, struct buf *out) WARN_UNUSED;
+enum err rendering_hdr(const struct doc *d, struct buf *out) WARN_UNUSED;
 #endif

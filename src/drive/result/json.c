@@ -1,5 +1,6 @@
 /* A result as JSON: the keys are those of design.md, "Figures people read". */
 #include "base/mem.h"
+#include "base/version.h"
 #include "drive/api/types.h"
 #include "drive/result/impl.h"
 #include "drive/threshold.h"
@@ -177,6 +178,38 @@ static void write_figures(const struct result *r, struct jsonw *w)
     }
 }
 
+static void write_verdict(const struct result *r, struct jsonw *w)
+{
+    struct result_verdict v = result_verdict(r);
+    char text[200];
+
+    jsonw_object(w, "verdict");
+    if (v.known)
+        jsonw_bool(w, "healthy", !v.failed && !v.violated && !v.missed);
+    else
+        jsonw_null(w, "healthy");
+    jsonw_str(w, "text", result_verdict_text(&v, text, sizeof text));
+    jsonw_bool(w, "failures_matter", r->failures_matter);
+    jsonw_i64(w, "failed", (int64_t)v.failed);
+    jsonw_i64(w, "violated", (int64_t)v.violated);
+    jsonw_i64(w, "missed", (int64_t)v.missed);
+    jsonw_i64(w, "not_run", (int64_t)v.not_run);
+    jsonw_end_object(w);
+}
+
+static void write_origin(const struct result *r, struct jsonw *w)
+{
+    char began[40];
+
+    jsonw_str(w, "drivesim", drivesim_version);
+    if (r->target[0])
+        jsonw_str(w, "target", r->target);
+    if (r->arguments[0])
+        jsonw_str(w, "arguments", r->arguments);
+    if (r->began.us)
+        jsonw_str(w, "began", wall_format(began, sizeof began, r->began));
+}
+
 static void write_error(const struct result *r, struct jsonw *w)
 {
     if (!r->err)
@@ -196,6 +229,8 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
     jsonw_str(&w, "command", r->command);
     jsonw_i64(&w, "exit", exit_status);
     write_error(r, &w);
+    write_verdict(r, &w);
+    write_origin(r, &w);
     jsonw_bool(&w, "interrupted", r->interrupted);
     jsonw_f64(&w, "seconds", (double)r->seconds_us / 1e6, 3);
     jsonw_i64(&w, "seed", r->seed);

@@ -1,5 +1,7 @@
 #include "base/mem.h"
+#include "drive/result/doc.h"
 #include "drive/result/impl.h"
+#include "drive/result/series.h"
 #include "drive/threshold.h"
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +18,8 @@ void result_init(struct result *r, const char *command)
 void result_done(struct result *r)
 {
     stats_done(&r->stats);
+    series_free(&r->series);
+    doc_free(&r->shown);
     for (size_t i = 0; i < r->n_checks; i++) {
         for (size_t k = 0; k < r->checks[i].n_detail; k++)
             mem_free(r->checks[i].detail[k]);
@@ -102,11 +106,33 @@ struct result_verdict result_verdict(const struct result *r)
 
     if (r->failures_matter && !speaks_of_failures(r))
         v.failed = stats_failed_all(&r->stats);
-    for (size_t i = 0; i < r->n_checks; i++)
+    for (size_t i = 0; i < r->n_checks; i++) {
         v.violated += r->checks[i].status == CHECK_VIOLATED;
+        v.not_run += r->checks[i].status == CHECK_NOT_RUN;
+    }
     for (size_t i = 0; i < r->n_thresholds; i++)
         v.missed += r->thresholds[i].state != THRESHOLD_MET;
+    v.known = !r->interrupted && !r->err && (r->judged || r->n_checks || r->n_thresholds);
     return v;
+}
+
+char *result_verdict_text(const struct result_verdict *v, char *dst, size_t n)
+{
+    const struct {
+        uint64_t n;
+        const char *what, *did;
+    } parts[] = {
+        {v->failed, "operation", "failed"}, {v->violated, "check", "violated"}, {v->missed, "threshold", "missed"}};
+    size_t at = 0;
+
+    snprintf(dst, n, "%s", v->known ? "healthy" : "");
+    if (v->known && !v->failed && !v->violated && !v->missed && v->not_run)
+        snprintf(dst, n, "healthy, %s not run", COUNTED(v->not_run, "check"));
+    for (size_t i = 0; i < ARRAY_LEN(parts) && v->known; i++)
+        if (parts[i].n && at < n)
+            at += (size_t)snprintf(dst + at, n - at, "%s%s %s",
+                                   at ? ", " : "not healthy: ", COUNTED(parts[i].n, parts[i].what), parts[i].did);
+    return dst;
 }
 
 int result_exit_status(const struct result *r)
@@ -125,11 +151,6 @@ int result_exit_status(const struct result *r)
 enum err result_json(const struct result *r, struct buf *out)
 {
     return result_render_json(r, result_exit_status(r), out);
-}
-
-enum err result_csv(const struct result *r, struct buf *out)
-{
-    return stats_write_csv(&r->stats, out);
 }
 
 static enum err parse_own_json(const struct result *r, struct json **out, struct errinfo *ei)
@@ -205,9 +226,9 @@ void result_judge(struct result *r)
 {
     struct json *doc = NULL;
 
-    if (!r->n_thresholds || parse_own_json(r, &doc, NULL))
+    if (!r->n_thresholds || (!r->shown && parse_own_json(r, &doc, NULL)))
         return; /* unjudged thresholds stand as "no samples", that is missed */
     for (size_t i = 0; i < r->n_thresholds; i++)
-        threshold_judge(&r->thresholds[i], doc);
+        threshold_judge(&r->thresholds[i], r->shown ? r->shown->root : doc);
     json_free(&doc);
 }

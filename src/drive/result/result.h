@@ -1,7 +1,8 @@
 #ifndef DRIVE_RESULT_RESULT_H
 #define DRIVE_RESULT_RESULT_H
-/* What a command leaves behind: its end, its counters, the tree, the checks, the thresholds. One struct, three
- * renderings (text, JSON with the keys of design.md, CSV). The command fills it, main renders it. Layer 2. */
+/* What a command leaves behind: its end, its counters, the tree, the checks, the thresholds. One struct, in
+ * text and JSON with the keys of design.md; every other form is made of the JSON (result/rendering.h). The command
+ * fills it, main renders it. Layer 2. */
 #include "base/opt.h"
 #include "drive/stats.h"
 
@@ -55,9 +56,13 @@ struct result_part {
     char *json;      /* owned */
 };
 struct threshold;
+struct series;
+struct doc;
 
 struct result {
     const char *command;
+    char target[300], arguments[600]; /* what it was aimed at and asked for, escaped, without secrets; "" unknown */
+    struct wall began;                /* us 0: unknown */
     int64_t seed;
     enum err err; /* the command's own end */
     struct errinfo why;
@@ -79,6 +84,8 @@ struct result {
     size_t n_parts;
     struct threshold *thresholds;
     size_t n_thresholds;
+    struct series *series;            /* the course along time, owned; NULL: none is kept */
+    struct doc *shown;                /* an earlier command's result, rendered in place of this one's own; owned */
     char run_dir[256];                /* "" when the command keeps none */
     const char *run_holds;            /* what that folder is for, a word; static. NULL: "ledger" */
     char note[800];                   /* one more line of the summary: fallbacks in force; "" for none */
@@ -117,6 +124,4 @@ int result_exit_status(const struct result *r);
 
 void result_print(const struct result *r, FILE *out, bool color); /* nothing when there is nothing to sum up */
 enum err result_json(const struct result *r, struct buf *out) WARN_UNUSED;
-/* One line an operation, under a line of names (RFC 4180 with LF). */
-enum err result_csv(const struct result *r, struct buf *out) WARN_UNUSED;
 #endif

@@ -251,33 +251,20 @@ static void print_thresholds(const struct result *r, const struct painter *p)
 
 static void print_verdict(const struct result *r, const struct painter *p)
 {
+    static const char *const words[] = {"healthy", "not healthy"};
     struct result_verdict v = result_verdict(r);
-    const char *sep = "";
+    char text[200];
+    bool bad = v.failed || v.violated || v.missed;
+    size_t n = strlen(words[bad]);
 
-    if (r->interrupted || r->err || !(r->judged || r->n_checks || r->n_thresholds))
+    if (!v.known)
         return;
-    if (!v.failed && !v.violated && !v.missed) {
-        uint64_t not_run = 0;
-        for (size_t i = 0; i < r->n_checks; i++)
-            not_run += r->checks[i].status == CHECK_NOT_RUN;
-        fprintf(p->out, "%shealthy%s", p->color ? "\033[32m" : "", p->color ? "\033[0m" : "");
-        if (not_run)
-            fprintf(p->out, ", %s not run", COUNTED(not_run, "check"));
-        fputc('\n', p->out);
-        return;
-    }
-    fprintf(p->out, "%snot healthy%s: ", p->color ? "\033[31m" : "", p->color ? "\033[0m" : "");
-    const struct {
-        uint64_t n;
-        const char *what, *did;
-    } parts[] = {
-        {v.failed, "operation", "failed"}, {v.violated, "check", "violated"}, {v.missed, "threshold", "missed"}};
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        if (parts[i].n) {
-            fprintf(p->out, "%s%s %s", sep, COUNTED(parts[i].n, parts[i].what), parts[i].did);
-            sep = ", ";
-        }
-    fputc('\n', p->out);
+    result_verdict_text(&v, text, sizeof text);
+    fprintf(p->out, "%s%.*s%s%s\n",
+            !p->color ? ""
+            : bad     ? "\033[31m"
+                      : "\033[32m",
+            (int)n, text, p->color ? "\033[0m" : "", text + n);
 }
 
 static bool any_calls(const struct stats *s)

@@ -1,0 +1,214 @@
+#include "sim/outputs.h"
+#include "base/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_MAX (256u << 20)
+
+void outputs_init(struct outputs *o, bool no_stdout)
+{
+    o->no_stdout = no_stdout;
+    for (unsigned i = 0; i < RENDERING_COUNT; i++)
+        o->of[i] = (struct output){NULL, -1};
+}
+
+/* "--json=FILE" or "--json FILE". */
+static const char *named_by(const char *key, int i, int argc, char **argv)
+{
+    size_t n = strlen(key);
+    if (strncmp(argv[i], "--", 2) != 0 || strncmp(argv[i] + 2, key, n) != 0)
+        return NULL;
+    if (argv[i][n + 2] == '=')
+        return argv[i] + n + 3;
+    return argv[i][n + 2] == '\0' && i + 1 < argc ? argv[i + 1] : NULL;
+}
+
+void outputs_find(const char *files[RENDERING_COUNT], int argc, char **argv)
+{
+    for (unsigned k = 0; k < RENDERING_COUNT; k++)
+        for (int i = 1; i < argc && !files[k]; i++)
+            files[k] = named_by(rendering_key((enum rendering)k), i, argc, argv);
+}
+
+static enum err open_one(const struct outputs *all, struct output *o, const char *file, struct errinfo *ei)
+{
+    if (!file)
+        return ERR_OK;
+    if (!*file)
+        return err_set(ei, ERR_USAGE, "the result has no file to go to: its name is empty");
+    o->file = file;
+    if (strcmp(file, "-") == 0)
+        return all->no_stdout ? err_set(ei, ERR_USAGE, "the result has nowhere to go: stdout is closed") : ERR_OK;
+    o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return o->fd < 0 ? err_sys(ei, ERR_USAGE, "cannot write %s", file) : ERR_OK;
+}
+
+static const char *name_of(const struct output *o)
+{
+    return o->fd < 0 ? "stdout" : o->file;
+}
+
+static bool same(const struct output *a, const struct output *b)
+{
+    struct stat sa, sb;
+    if (!a->file || !b->file)
+        return false;
+    if (a->fd < 0 || b->fd < 0)
+        return a->fd == b->fd && strcmp(a->file, b->file) == 0;
+    return !fstat(a->fd, &sa) && !fstat(b->fd, &sb) && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+/* Two forms in one place would be neither. */
+static enum err all_apart(const struct outputs *o, struct errinfo *ei)
+{
+    for (unsigned i = 0; i < RENDERING_COUNT; i++)
+        for (unsigned k = i + 1; k < RENDERING_COUNT; k++)
+            if (same(&o->of[i], &o->of[k]))
+                return err_set(ei, ERR_USAGE, "--%s and --%s cannot both go to %s", rendering_key((enum rendering)i),
+                               rendering_key((enum rendering)k), name_of(&o->of[i]));
+    return ERR_OK;
+}
+
+enum err outputs_open(struct outputs *o, const char *const files[RENDERING_COUNT], struct errinfo *ei)
+{
+    struct errinfo why;
+    enum err first = ERR_OK;
+    for (unsigned i = 0; i < RENDERING_COUNT; i++) {
+        enum err e = open_one(o, &o->of[i], files[i], first ? &why : ei);
+        first = first ? first : e;
+    }
+    return first ? first : all_apart(o, ei);
+}
+
+bool outputs_take_stdout(const struct outputs *o)
+{
+    for (unsigned i = 0; i < RENDERING_COUNT; i++)
+        if (o->of[i].file && strcmp(o->of[i].file, "-") == 0)
+            return true;
+    return false;
+}
+
+/* ---- writing ---- */
+
+static enum err write_all(int fd, const struct buf *text)
+{
+    const char *p = buf_cstr(text);
+    for (size_t left = text->len; left;) {
+        ssize_t n = write(fd, p, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return ERR_IO;
+        p += n;
+        left -= (size_t)n;
+    }
+    return ERR_OK;
+}
+
+static bool wanted(const struct output *o)
+{
+    return o->file && (o->fd >= 0 || strcmp(o->file, "-") == 0);
+}
+
+static enum err write_one(struct output *o, enum rendering which, const struct doc *d, bool *reader_gone,
+                          struct errinfo *ei)
+{
+    struct buf text = BUF_INIT(TEXT_MAX);
+    enum err e = rendering_make(which, d, &text);
+    if (e != ERR_OK)
+        err_set(ei, e, "the result is too large for %s", name_of(o));
+    else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, &text) != ERR_OK) {
+        if (errno == EPIPE && o->fd < 0)
+            *reader_gone = true;
+        else
+            e = err_sys(ei, ERR_IO, "cannot write %s", name_of(o));
+    }
+    if (o->fd >= 0 && close(o->fd) != 0 && e == ERR_OK)
+        e = err_sys(ei, ERR_IO, "cannot write %s", o->file);
+    o->fd = -1;
+    buf_done(&text);
+    return e;
+}
+
+/* ---- in the folder of a run ---- */
+
+static enum err keep(const char *dir, const char *name, const struct buf *text, struct errinfo *ei)
+{
+    char path[320];
+    str_format(path, sizeof(path), "%s/%s", dir, name);
+    return file_replace(path, text, ei);
+}
+
+static enum err keep_summary(const struct result *r, struct errinfo *ei)
+{
+    struct buf summary = BUF_INIT(TEXT_MAX);
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    if (!f)
+        return err_sys(ei, ERR_IO, "cannot keep the summary");
+    result_print(r, f, false);
+    fclose(f);
+    enum err e = buf_append(&summary, text, n);
+    e = e ? err_set(ei, e, "the summary is too large") : keep(r->run_dir, DOC_SUMMARY_FILE, &summary, ei);
+    free(text);
+    buf_done(&summary);
+    return e;
+}
+
+static enum err keep_all(const struct result *r, const struct doc *d, struct errinfo *ei)
+{
+    enum err e = keep(r->run_dir, DOC_RESULT_FILE, &d->text, ei);
+    return e ? e : keep_summary(r, ei);
+}
+
+/* ---- all of it ---- */
+
+struct complaints {
+    void (*fn)(const struct errinfo *);
+    struct errinfo *first;
+};
+
+static void note(const struct complaints *c, enum err e, const struct errinfo *why)
+{
+    if (e == ERR_OK)
+        return;
+    c->fn(why);
+    if (!c->first->code)
+        *c->first = *why;
+}
+
+static bool any(const struct outputs *o)
+{
+    for (unsigned i = 0; i < RENDERING_COUNT; i++)
+        if (wanted(&o->of[i]))
+            return true;
+    return false;
+}
+
+enum err outputs_write(struct outputs *o, struct result *r, void (*complain)(const struct errinfo *),
+                       struct errinfo *ei)
+{
+    struct complaints c = {complain, ei};
+    struct errinfo why = {0};
+    struct doc *own = NULL;
+    const struct doc *d = r->shown;
+    if (!any(o) && !r->run_dir[0])
+        return ERR_OK;
+    enum err e = d ? ERR_OK : doc_of_result(r, &own, &why);
+    note(&c, e, &why);
+    d = d ? d : own;
+    if (d && r->run_dir[0] && !r->shown)
+        note(&c, keep_all(r, d, &why), &why);
+    for (unsigned i = 0; d && i < RENDERING_COUNT; i++)
+        if (wanted(&o->of[i]))
+            note(&c, write_one(&o->of[i], (enum rendering)i, d, &r->reader_gone, &why), &why);
+    doc_free(&own);
+    return ei->code;
+}
