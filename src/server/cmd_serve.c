@@ -44,6 +44,9 @@ static const struct opt options[] = {
      "for the next bytes of a body (default 60s)"},
     {"db-timeout", 0, "TIME", OPT_DURATION, AT(db_timeout_us), 1e5, 3.6e9,
      "a database that is silent for so long is given up, and the request answered\n503 (default 8s)"},
+    {"wait", 0, "TIME", OPT_DURATION, AT(wait_us), 0, 8.64e10,
+     "at the start, waits so long for Postgres and Redis to be there, with a line a\nsecond (default 10s, 0: fails at "
+     "once)"},
     {"lock-min", 0, "TIME", OPT_DURATION, AT(lock_min_us), 1e6, 600e6,
      "shortest time an edit lock may be asked for (default 30s)"},
     {"keepalive", 0, "TIME", OPT_DURATION, AT(keepalive_us), 1e5, 3e7,
@@ -57,9 +60,17 @@ static const struct opt options[] = {
     {0},
 };
 
+struct serving {
+    struct done stop;
+    struct server *server;
+};
+
 static void on_interrupt(void *arg)
 {
-    done_set(arg);
+    struct serving *x = arg;
+    done_set(&x->stop);
+    if (x->server)
+        x->server->stopping = true;
 }
 
 static enum err set_log_level(const struct server_conf *conf, const struct cmd_ctx *ctx, struct errinfo *ei)
@@ -75,35 +86,34 @@ static enum err set_log_level(const struct server_conf *conf, const struct cmd_c
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct server_conf *conf = arg;
-    struct server *s = NULL;
-    struct done stop = {0};
+    struct serving x = {.server = NULL};
     if (faults_help(&conf->fault_args, ctx->out))
         return ERR_OK;
     enum err err = faults_parse(&conf->faults, &conf->fault_args, ei);
     if (!err)
         err = conf_load(conf, ei);
 
-    ctx->on_interrupt_arg = &stop;
+    ctx->on_interrupt_arg = &x;
     ctx->on_interrupt = on_interrupt;
     if (!err)
         err = set_log_level(conf, ctx, ei);
     if (!err)
-        err = server_new(&s, ctx->loop, conf, ei);
+        err = server_new(&x.server, ctx->loop, conf, ei);
     if (!err)
-        err = server_start(s, ei);
+        err = server_start(x.server, ei);
     if (!err) {
         faults_announce(&conf->faults);
         bool v6 = strchr(conf->listen, ':') != NULL;
         fprintf(ctx->out, "listening on http://%s%s%s:%d\n", v6 ? "[" : "", conf->listen, v6 ? "]" : "",
-                server_port(s));
+                server_port(x.server));
         fflush(ctx->out);
-        done_wait(ctx->loop, &stop);
+        done_wait(ctx->loop, &x.stop);
         LOGI("server", "stopping");
     }
-    if (s)
-        server_stop(s, GRACE_US);
+    if (x.server)
+        server_stop(x.server, GRACE_US);
     ctx->on_interrupt = NULL;
-    server_free(&s);
+    server_free(&x.server);
     conf_done(conf);
     return err;
 }

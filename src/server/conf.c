@@ -48,6 +48,7 @@ const struct server_conf server_conf_unset = {
     .idle_timeout_us = 75 * US_PER_S,
     .head_timeout_us = 15 * US_PER_S,
     .body_timeout_us = 60 * US_PER_S,
+    .wait_us = 10 * US_PER_S,
     .db_timeout_us = 8 * US_PER_S,
     .lock_min_us = 30 * US_PER_S,
     .keepalive_us = 30 * US_PER_S,

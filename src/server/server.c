@@ -17,10 +17,11 @@
 #include "server/objects/sweeper.h"
 #include "store/kv.h"
 #include "store/pg.h"
+#include <string.h>
 #include <sys/resource.h>
 
-#define CONNECT_US      (10 * US_PER_S)
-#define FDS_OF_OUR_OWN  24 /* standard streams, epoll, signals, the listening socket, Redis twice, a little air */
+#define TRY_US          US_PER_S /* between two tries to reach a service that is not there yet */
+#define FDS_OF_OUR_OWN  24       /* standard streams, epoll, signals, the listening socket, Redis twice, a little air */
 #define CONNECTIONS_MAX 100000
 
 static const struct server_part *const parts[] = {
@@ -76,16 +77,52 @@ enum err server_new(struct server **out, struct loop *l, const struct server_con
     return ERR_OK;
 }
 
-static MAY_YIELD enum err reach_services(struct server *s, struct errinfo *ei)
+static MAY_YIELD enum err reach_postgres(struct server *s, struct errinfo *why)
+{
+    return pg_run(s->pg, "SELECT 1", 0, NULL, NULL, why);
+}
+
+static MAY_YIELD enum err reach_redis(struct server *s, struct errinfo *why)
+{
+    return kv_ready(s->kv, mono_add(mono_now(), TRY_US), why);
+}
+
+/* Whether it may get better by itself: not when Postgres spoke, and said something else than that it is not ready. */
+static bool may_come(const struct errinfo *why)
+{
+    return !strstr(why->msg, "FATAL") || strstr(why->msg, "the database system is") || strstr(why->msg, "too many") ||
+           strstr(why->msg, "connection slots");
+}
+
+/* Whatever starts a machine's services starts them in any order, so one that is not there yet is waited for. */
+static MAY_YIELD enum err await(struct server *s, const char *name,
+                                enum err (*reach)(struct server *, struct errinfo *), struct mono began,
+                                struct errinfo *ei)
 {
     struct errinfo why;
-    enum err err = pg_run(s->pg, "SELECT 1", 0, NULL, NULL, &why);
-    if (err)
-        return err_set(ei, ERR_ENV, "Postgres (DATABASE_URL) cannot be used: %s", err_message(&why));
-    err = kv_ready(s->kv, mono_add(mono_now(), CONNECT_US), &why);
-    if (err)
-        return err_set(ei, ERR_ENV, "Redis (REDIS_URL) cannot be used: %s", err_message(&why));
-    return ERR_OK;
+    char left_text[32];
+    for (;;) {
+        struct mono next = mono_add(mono_now(), TRY_US);
+        enum err err = reach(s, &why);
+        if (!err)
+            return ERR_OK;
+        if (s->stopping)
+            return err_set(ei, ERR_INTERRUPTED, "stopped while it waited for %s", name);
+        int64_t left = s->conf->wait_us - mono_diff(mono_now(), began);
+        if (left <= 0 || !may_come(&why))
+            return err_set(ei, ERR_ENV, "%s cannot be used: %s: start it, or correct the setting%s", name,
+                           err_message(&why), may_come(&why) ? "; --wait TIME waits longer" : "");
+        LOGW("server", "waiting for %s, %s left: %s", name, str_duration(left_text, sizeof left_text, left),
+             err_message(&why));
+        coro_sleep_until(s->loop, next);
+    }
+}
+
+static MAY_YIELD enum err reach_services(struct server *s, struct errinfo *ei)
+{
+    struct mono began = mono_now();
+    enum err err = await(s, "Postgres (DATABASE_URL)", reach_postgres, began, ei);
+    return err ? err : await(s, "Redis (REDIS_URL)", reach_redis, began, ei);
 }
 
 enum err server_start(struct server *s, struct errinfo *ei)

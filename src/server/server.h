@@ -37,6 +37,7 @@ struct server_conf { /* from the environment, then the working folder's .env; op
     int64_t stream_limit;                                                     /* a login; 0: none */
     int64_t stream_backlog_bytes; /* what may wait for a stream's client to read it */
     int64_t token_lifetime_us, idle_timeout_us, head_timeout_us, body_timeout_us, keepalive_us;
+    int64_t wait_us;       /* for Postgres and Redis to be there at the start */
     int64_t db_timeout_us; /* a database that is silent for so long is given up: 503 */
     int64_t lock_min_us;   /* shortest lease of an edit lock that may be asked for */
     int64_t bcrypt_cost;
@@ -69,7 +70,7 @@ struct server {
     char epoch[32]; /* of this database: the first half of a cursor */
     size_t max_conns, parts_started;
     unsigned store_threads; /* for the store's blocking calls: each may hold a connection to it */
-    bool stopping;
+    bool stopping;          /* set before server_stop by who wants server_start to give up */
 };
 
 /* A part of the server with something to start and stop; rows of the table in server.c, started in its order and
@@ -89,7 +90,8 @@ void events_publish(struct server *s, const char *account_id, int64_t seq, const
 
 MAY_YIELD enum err server_new(struct server **out, struct loop *l, const struct server_conf *conf,
                               struct errinfo *ei) WARN_UNUSED;
-/* Connects, starts the parts, listens. */
+/* Connects, starts the parts, listens. Postgres and Redis are waited for, at most conf->wait_us, with a line a second;
+ * ERR_ENV when they are still away then, ERR_INTERRUPTED when s->stopping was set meanwhile. */
 MAY_YIELD enum err server_start(struct server *s, struct errinfo *ei) WARN_UNUSED;
 int server_port(const struct server *s);
 /* Finishes what is being answered (at most grace_us), closes streams and idle connections, stops the parts. */

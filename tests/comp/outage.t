@@ -23,7 +23,7 @@ subtest 'what is not there at the start' => sub {
         ) {
         my ($status, $sentence, %env) = @$case;
         my %keys = (JWT_SECRET => 'a secret that only tests know', FILE_ENCRYPTION_KEY => 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=');
-        my $r = $stack->sim([qw(serve), exists $env{PORT} ? () : qw(--port 0)], env => { %keys, %env });
+        my $r = $stack->sim([qw(serve --wait 0), exists $env{PORT} ? () : qw(--port 0)], env => { %keys, %env });
         is $r->{status}, $status, join ' ', %env;
         like $r->{err}, $sentence, '… says which';
         unlike $r->{err}, qr/only tests know/, '… without a secret';
@@ -32,6 +32,31 @@ subtest 'what is not there at the start' => sub {
     my $r = $stack->sim(['serve', '--port', $one->port], env => { JWT_SECRET => 'x' x 20, FILE_ENCRYPTION_KEY => 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=' });
     is $r->{status}, 3, 'a port that is taken';
     like $r->{err}, qr/cannot listen on 127\.0\.0\.1 port \d+: Address already in use/, '… is named';
+};
+
+subtest 'what starts later than the server is waited for' => sub {
+    my %env = (JWT_SECRET => 'a secret that only tests know', FILE_ENCRYPTION_KEY => 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=');
+    for my $part ([ postgres => 'Postgres (DATABASE_URL)' ], [ redis => 'Redis (REDIS_URL)' ]) {
+        my ($name, $called) = @$part;
+        is $stack->stack('stop', $name)->{status}, 0, "$name is not there";
+        my $r = $stack->sim([qw(serve --port 0 --wait 2s)], env => \%env);
+        is $r->{status}, 3, 'the wait has an end';
+        like $r->{err}, qr/waiting for \Q$called\E, \S+ m?s left: .*\Q$called\E cannot be used: .*: start it, or correct the setting; --wait TIME waits longer/s, '… a line tells for what, and the last one what to do';
+        my $waits = $stack->start([qw(serve --port 0 --wait 10min)], env => \%env);
+        ok sim_read($waits, 30, sub { $_[0]{err} =~ /waiting for \Q$called\E/ }), 'another one waits';
+        kill 'TERM', $waits->{pid};
+        is sim_finish($waits, 30)->{status}, 130, '… until it is told to stop';
+        $waits = $stack->start([qw(serve --port 0 --wait 10min)], env => \%env);
+        ok sim_read($waits, 30, sub { $_[0]{err} =~ /waiting for \Q$called\E/ }), 'another one';
+        is $stack->stack('start', $name)->{status}, 0, "$name comes";
+        ok sim_read($waits, 30, sub { $_[0]{out} =~ /listening on/ }), '… and so does the server';
+        kill 'TERM', $waits->{pid};
+        is sim_finish($waits, 30)->{status}, 0, '… which ends well';
+    }
+    (my $wrong = $stack->env->{DATABASE_URL}) =~ s{/[^/?]*(\?|$)}{/nosuchdb$1};
+    my $r = $stack->sim([qw(serve --port 0 --wait 10min)], env => { %env, DATABASE_URL => $wrong }, timeout => 30);
+    is $r->{status}, 3, 'a database that is not known there';
+    like $r->{err}, qr/cannot be used: .*nosuchdb.*: start it, or correct the setting\n/, '… will not come by itself: not waited for';
 };
 
 subtest 'settings come from .env, the environment before it' => sub {
