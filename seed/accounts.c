@@ -6,7 +6,8 @@
 #include "store/blob.h"
 #include <string.h>
 
-#define AT_ONCE 4
+#define AT_ONCE    4
+#define DOOR_TRIES 5 /* to come in while another seeder opens and closes sign-up */
 
 /* Counts a call and says whether it ended well. */
 static bool well(struct seeder *s, enum drive_op op, enum err err, const struct api_result *r)
@@ -26,12 +27,13 @@ static bool absent(const struct api_result *r)
  * the window. What remains is told before it is waited for. */
 static void announce_limit(struct seeder *s, int64_t wait_us)
 {
-    char total[32], step[32];
-    unsigned each = s->signins_ok ? s->signins_ok : 1, left = s->signins_total - s->signins_ok;
+    char wait[32], step[32];
+    unsigned each = s->signins_ok ? s->signins_ok : 1, total = s->signins_total - s->signins_kept;
+    unsigned left = total - s->signins_ok;
     int64_t window = mono_diff(mono_now(), s->signins_since) + wait_us;
     int64_t all = wait_us + (int64_t)((left - 1) / each) * window;
-    seed_say(s, "sign-in limited by the server: %u of %u left, about %s to wait (%u each %s)", left, s->signins_total,
-             str_duration(total, sizeof total, all), each, str_duration(step, sizeof step, window));
+    seed_say(s, "sign-in limited by the server: %u of %u left, about %s to wait (%u each %s)", left, total,
+             str_duration(wait, sizeof wait, all), each, str_duration(step, sizeof step, window));
 }
 
 static MAY_YIELD void wait_for_turn(struct seeder *s)
@@ -58,9 +60,9 @@ static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *
     while (!s->stop) {
         wait_for_turn(s);
         enum err err =
-            name ? api_sign_up(l->api, l->email, password, name, r) : api_sign_in(l->api, l->email, password, r);
+            name ? api_sign_up(l->api, l->email, password, name, r) : api_enter(l->api, l->email, password, r);
         if (!is_answer(name, r))
-            well(s, OP_SIGN_IN, err, r);
+            well(s, api_went_on(l->api) ? OP_ACCOUNT : OP_SIGN_IN, err, r);
         if (r->outcome != OUT_THROTTLED)
             break;
         int64_t wait = r->retry_after_us >= 0 ? r->retry_after_us : 5 * US_PER_S;
@@ -73,7 +75,8 @@ static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *
     if (r->outcome != OUT_OK)
         return;
     l->signed_in = true;
-    s->signins_ok++;
+    s->signins_ok += !api_went_on(l->api);
+    s->signins_kept += api_went_on(l->api);
 }
 
 static void not_in(struct seeder *s, const struct seed_login *l, const struct api_result *r)
@@ -83,17 +86,15 @@ static void not_in(struct seeder *s, const struct seed_login *l, const struct ap
 }
 
 /* Signs up; when the account came to be meanwhile, by another seeder or by a try whose answer was lost, signs in. */
-static MAY_YIELD void enter_new(struct seeder *s, struct seed_login *l, const char *name)
+static MAY_YIELD void enter_new(struct seeder *s, struct seed_login *l, const char *name, struct api_result *r)
 {
-    struct api_result r, in;
-    enter(s, l, name, &r);
-    if (is_answer(name, &r)) {
+    struct api_result in;
+    enter(s, l, name, r);
+    if (is_answer(name, r)) {
         enter(s, l, NULL, &in);
         if (in.status != 401)
-            r = in;
+            *r = in;
     }
-    if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
 }
 
 /* ---- the first owner ---- */
@@ -108,7 +109,9 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
         return;
     }
     if (open) {
-        enter_new(s, l, "Owner");
+        enter_new(s, l, "Owner", &r);
+        if (r.outcome != OUT_OK)
+            not_in(s, l, &r);
         return;
     }
     enter(s, l, NULL, &r); /* another seeder may have come first, and closed the door behind it */
@@ -202,9 +205,16 @@ static MAY_YIELD void sign_in_or_up(struct seeder *s, struct seed_login *l, bool
             not_in(s, l, &r);
         return;
     }
-    if (s->stop || (!*opened && !(*opened = let_sign_up(s, true))))
-        return;
-    enter_new(s, l, l->email);
+    for (unsigned tries = 0; tries < DOOR_TRIES && r.outcome != OUT_OK && !s->stop; tries++) {
+        if (!*opened && !(*opened = let_sign_up(s, true)))
+            return;
+        enter_new(s, l, l->email, &r);
+        if (r.status != 403)
+            break;
+        *opened = false; /* another seeder closed the door just now */
+    }
+    if (r.outcome != OUT_OK)
+        not_in(s, l, &r);
 }
 
 struct logins {

@@ -58,8 +58,8 @@ struct seeder {
     uint64_t failed;    /* entries of this round left for the next */
     uint64_t twins_undone, contents_checked;
     uint64_t folders_made, files_made;
-    struct mono signin_next; /* not before then */
-    unsigned signins_ok, signins_total;
+    struct mono signin_next;                          /* not before then */
+    unsigned signins_ok, signins_kept, signins_total; /* kept: logins that needed none */
     struct mono signins_since;
 };
 

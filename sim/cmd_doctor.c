@@ -219,7 +219,7 @@ static MAY_YIELD void capability_rows(struct doctor *d)
     char owner[TARGET_LOGIN_MAX + 1];
     target_owner(d->ctx->target, 0, owner, sizeof owner);
     const char *password = target_password(d->ctx->target, owner);
-    bool in = api_sign_in(a, owner, password, &r) == ERR_OK && r.outcome == OUT_OK;
+    bool in = api_enter(a, owner, password, &r) == ERR_OK && r.outcome == OUT_OK;
     if (!in) {
         d->next = "sim seed 2 0.02";
         row(d, NOTED, "capabilities", "not known before `sim seed`: %s cannot sign in (%s)", owner, r.reason);
@@ -238,6 +238,18 @@ static MAY_YIELD void capability_rows(struct doctor *d)
         row(d, MISSING, "capabilities", "%s", r.reason);
     }
     api_free(&a);
+}
+
+static void sessions_row(struct doctor *d)
+{
+    struct token_store_view v;
+    api_space_look(d->ctx->space, d->ctx->target->password, &v);
+    if (!v.folder)
+        row(d, NOTED, "sessions", "not kept between commands: %s", v.why);
+    else if (v.why[0])
+        row(d, NOTED, "sessions", "those kept in %s are not used: %s", v.folder, v.why);
+    else
+        row(d, FINE, "sessions", "kept in %s: %zu of %zu can still be used", v.folder, v.usable, v.all);
 }
 
 static MAY_YIELD void database_row(struct doctor *d)
@@ -311,8 +323,12 @@ static MAY_YIELD void target_rows(struct doctor *d)
         row(d, MISSING, "server", "%s", err_message(&ei));
     else
         row(d, FINE, "server", "%s (from %s)", t->url, t->url_from);
-    if (!err)
+    if (!err) {
+        api_space_keep(d->ctx->space, t, d->ctx->common->fresh_sign_in);
         capability_rows(d);
+        if (target_shows_inside(t))
+            sessions_row(d);
+    }
     /* Nothing of a server that must not be touched, nor of one that shows no inside. */
     if (err != ERR_SAFETY && target_shows_inside(t)) {
         database_row(d);

@@ -97,6 +97,10 @@ static int finish(struct program *p)
 
     if (p->started.us && !r->seconds_us)
         r->seconds_us = mono_diff(mono_now(), p->started);
+    if (p->ctx.space) {
+        api_space_tally(p->ctx.space, &r->sessions.kept, &r->sessions.signed_in);
+        api_space_save(p->ctx.space);
+    }
     if (p->interrupts > (p->cmd->flags & CMD_SERVES ? 1 : 0))
         r->interrupted = true;
     r->reader_gone = r->reader_gone || (!(p->cmd->flags & CMD_SERVES) && stdout_reader_gone());
@@ -409,6 +413,8 @@ static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
     }
     if (err)
         return err;
+    if (flags & CMD_NEEDS_URL)
+        api_space_keep(p->ctx.space, &p->target, p->common->fresh_sign_in);
     if (flags & CMD_LOADS)
         kill_switch_arm(&p->ctx.kill_switch, &p->ctx, cmd->name, on_stop, p);
     char *baseline = NULL;

@@ -26,6 +26,8 @@ const struct opt usage_common_opts[] = {
      "host keys that are trusted at sftp://\n(default ~/.ssh/known_hosts)"},
     {"cafile", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "trust the certificates of FILE"},
     {"cacert", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "the same, as curl calls it"},
+    {"fresh-sign-in", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, fresh_sign_in), 0, 0,
+     "sign in anew: use no session that an earlier command left"},
     {"insecure", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, insecure), 0, 0,
      "accept any certificate and any host key"},
     {"quiet", 'q', NULL, OPT_FLAG, offsetof(struct cmd_common, quiet), 0, 0,

@@ -40,7 +40,7 @@ sub one {
     push @wrong, map { "$_->{name} not run: $_->{summary}" } grep { $_->{status} eq 'not_run' && $_->{name} !~ /^(?:events)$/ } @{ $json->{checks} };
     push @wrong, "failed: $json->{failures}[0]{reason}" if $json->{failed};
     push @wrong, "exit $r->{status}: $r->{err}" if $r->{status} ne '0';
-    push @wrong, 'signed in again' if $json->{operations}{sign_in}{ok} > 2;
+    push @wrong, 'signed in again' if $json->{sessions}{signed_in};
     my ($late) = sort { $b <=> $a } map { $json->{operations}{$_}{from_due}{max_ms} // 0 } keys %{ $json->{operations} };
     my %seen = map { $_->{what} => 1 } grep { !$_->{ordered} } @{ $json->{timeline} };
     return { ok => @wrong ? 0 : 1, why => join('; ', @wrong), seen => [sort keys %seen], late => $late / 1000, failed => $json->{actions}{during_outage} };

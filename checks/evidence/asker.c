@@ -33,7 +33,7 @@ static MAY_YIELD enum err sign_in(struct asker *a, const char *email, struct api
     if (e != ERR_OK)
         return e;
     do
-        e = api_sign_in_again(*out, email, target_password(t, email), &r);
+        e = api_enter(*out, email, target_password(t, email), &r);
     while (asker_again(a, &q, &r));
     if (e == ERR_OK && r.outcome == OUT_OK)
         return ERR_OK;

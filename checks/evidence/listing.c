@@ -85,10 +85,12 @@ static MAY_YIELD enum err sign_in_all(struct walk *w)
         struct api_conf conf = api_conf_of(c->cmd);
         struct api_result r;
         struct api *a = NULL;
+        if (i > 0 && api_space_lacks(c->cmd->space, name, target_password(t, name)))
+            return ERR_OK;
         enum err e = api_new(&a, &conf, w->ei);
         if (e != ERR_OK)
             return e;
-        e = api_sign_in_again(a, name, target_password(t, name), &r);
+        e = api_enter(a, name, target_password(t, name), &r);
         if (e != ERR_OK || r.outcome != OUT_OK) {
             bool end = i > 0 && r.status == 401 && !target_logins_given(t); /* no more owners were made */
             api_free(&a);

@@ -18,7 +18,7 @@ struct api *told_sign_in(struct check_ctx *c, const char *email)
     conf.app_version = "check";
     if (!t->url || !email || api_new(&api, &conf, &ei) != ERR_OK)
         return NULL;
-    if (api_sign_in_again(api, email, target_password(t, email), &r) != ERR_OK || r.outcome != OUT_OK)
+    if (api_enter(api, email, target_password(t, email), &r) != ERR_OK || r.outcome != OUT_OK)
         api_free(&api);
     return api;
 }

@@ -13,7 +13,7 @@
 /* What the login limiter let through until it refused, and until when it is known to refuse. */
 struct limiter {
     struct mono since, held;
-    uint32_t in, wanted; /* wanted 0: not known yet */
+    uint32_t in, kept, wanted; /* kept: needed no sign-in; wanted 0: not known yet */
 };
 /* While the accounts are being found. */
 struct finding {
@@ -50,14 +50,14 @@ static void announce(const struct limiter *k, int64_t wait_us)
 {
     char wait[32], all[32], each[32];
     int64_t window = mono_diff(mono_now(), k->since) + wait_us;
-    if (k->wanted <= k->in + 1 || k->in == 0) {
+    if (k->wanted <= k->in + k->kept + 1 || k->in == 0) {
         LOGW("run", "sign-in limited: waiting %s", str_duration(wait, sizeof(wait), wait_us));
         return;
     }
-    uint32_t left = k->wanted - k->in;
+    uint32_t wanted = k->wanted - k->kept, left = wanted - k->in;
     LOGW("run", "sign-in limited: waiting %s, about %s until the %u of %u that are left are in (%u each %s)",
          str_duration(wait, sizeof(wait), wait_us),
-         str_duration(all, sizeof(all), wait_us + (int64_t)((left - 1) / k->in) * window), left, k->wanted, k->in,
+         str_duration(all, sizeof(all), wait_us + (int64_t)((left - 1) / k->in) * window), left, wanted, k->in,
          str_duration(each, sizeof(each), window));
 }
 
@@ -88,9 +88,13 @@ static bool sign_in_again(struct worker *w, const struct api_result *r, unsigned
     return true;
 }
 
+typedef enum err sign_in_fn(struct api *a, const char *email, const char *password, struct api_result *r);
+
+/* Signs in, which is recorded when it ends well; or goes on with a kept session. */
 static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng *rng, struct limiter *k,
                                   enum cause cause, struct api_result *r)
 {
+    sign_in_fn *how = w->conf.own_sessions ? api_sign_in : cause == CAUSE_RECONNECT ? api_renew : api_enter;
     unsigned tries = 0;
     enum err e = ERR_CANCELLED;
     *r = (struct api_result){.outcome = OUT_UNFINISHED};
@@ -98,13 +102,19 @@ static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng 
         if (!wait_for_turn(w, k))
             break;
         sem_take(w->loop, &w->sign_ins, 1);
-        e = api_sign_in(l->api, l->email, target_password(w->ctx->target, l->email), r);
+        e = how(l->api, l->email, target_password(w->ctx->target, l->email), r);
         sem_give(&w->sign_ins, 1);
-        meter_requests(&w->meter, cause, 1);
+        meter_requests(&w->meter, cause, 1 + api_extra_requests(l->api));
         meter_reach(&w->meter, r);
     } while (sign_in_again(w, r, tries++, rng, k));
-    k->in += e == ERR_OK && r->outcome == OUT_OK;
-    l->signed_in = r->sent;
+    if (e != ERR_OK || r->outcome != OUT_OK)
+        return e;
+    if (api_went_on(l->api)) {
+        k->kept++;
+    } else {
+        k->in++;
+        meter_record(&w->meter, OP_SIGN_IN, r, (struct mono){0});
+    }
     return e;
 }
 
@@ -214,7 +224,6 @@ static MAY_YIELD enum err find_given(struct finding *f)
             login_close(&l);
             return e;
         }
-        meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
         w->caps &= i == 0 ? caps_ask(l.api) : api_caps(l.api);
         uint32_t a = account_of_tree(f, &l);
         if (a == w->n_accounts) {
@@ -249,6 +258,9 @@ static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
     struct api_result r;
     bool same = false;
     target_owner(w->ctx->target, k, email, sizeof(email));
+    *end = k > 0 && api_space_lacks(w->ctx->space, email, target_password(w->ctx->target, email));
+    if (*end)
+        return ERR_OK;
     enum err e = login_open(w, &owner, email, f->ei);
     if (e != ERR_OK)
         return e;
@@ -259,7 +271,6 @@ static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
         login_close(&owner);
         return e;
     }
-    meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
     add_account(f, k, &owner);
     e = find_sub_users(f, &f->owners[k], k, &same);
     w->caps &= e == ERR_OK && k == 0 ? caps_ask(f->owners[k].api) : api_caps(f->owners[k].api);
@@ -327,7 +338,6 @@ static void sign_in_lane(void *arg)
         enum err e = sign_in(w, l, &f->rng, &f->limiter, CAUSE_SETUP, &r);
         if (e == ERR_OK && r.outcome == OUT_OK) {
             l->generation = 1;
-            meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
         } else if (f->err == ERR_OK) {
             f->err = no_sign_in(l, e, &r, f->ei);
         }
@@ -373,12 +383,11 @@ enum err logins_discover(struct worker *w, struct errinfo *ei)
 /* Between 70 and 90 % of its life, so that logins signed in together do not come back together. */
 static void renew_early(struct login *l)
 {
-    int64_t life = api_session_life_us(l->api);
     struct rng r;
     rng_init(&r, l->w->conf.seed + l->generation, STREAM_RENEWALS + (uint64_t)l->index);
-    if (life > 0 && !worker_draining(l->w))
-        loop_timer_set(l->w->loop, &l->early,
-                       mono_add(l->signed_in, (int64_t)((double)life * (0.7 + 0.2 * rng_unit(&r)))));
+    struct mono due = api_session_part(l->api, 0.7 + 0.2 * rng_unit(&r));
+    if (due.us != MONO_NEVER.us && !worker_draining(l->w))
+        loop_timer_set(l->w->loop, &l->early, due);
 }
 
 static void early_lane(void *arg)
@@ -414,8 +423,9 @@ bool login_renew(struct worker *w, struct login *l, uint32_t seen)
         struct limiter limiter = {.since = mono_now()};
         rng_init(&rng, w->conf.seed ^ seen, STREAM_RENEWALS + (uint64_t)l->index);
         enum err e = sign_in(w, l, &rng, &limiter, CAUSE_RECONNECT, &r);
-        meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
         ok = e == ERR_OK && r.outcome == OUT_OK;
+        if (!ok)
+            meter_record(&w->meter, OP_SIGN_IN, &r, (struct mono){0});
         l->generation += ok;
         if (ok)
             renew_early(l);

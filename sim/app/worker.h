@@ -28,7 +28,6 @@ struct login {
     uint32_t index;      /* in worker.logins and in run.json */
     uint32_t generation; /* counts the sign-ins; 0: none yet */
     struct sem renewing; /* one at a time; the others then find it done */
-    struct mono signed_in;
     struct worker *w;
     struct timer early; /* renews the session before it expires, where its life is known */
 };
@@ -46,6 +45,7 @@ struct worker_conf {
     int64_t poll_us; /* between two questions what changed, besides those after events; 0: a minute */
     bool spread_addresses;
     double slow_readers; /* share of the apps */
+    bool own_sessions;   /* signs in for sessions of its own, which it may sign out: none that is kept is used */
     uint64_t seed;
 };
 struct stream_tally {

@@ -125,6 +125,7 @@ static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_
     if (e != ERR_OK || !go)
         return e;
     clean_remove(x);
+    api_space_forget(x->ctx->space);
     report(x);
     return ERR_OK;
 }

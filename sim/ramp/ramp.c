@@ -265,12 +265,13 @@ static enum err say_stopped(const struct ramp *r, struct errinfo *ei)
                    str_duration(into, sizeof(into), t->into_us));
 }
 
-/* The places of the set-up's logins must not be missing in the next ramp. */
+/* The places of the set-up's logins must not be missing in the next ramp, unless it goes on with their sessions. */
 static MAY_YIELD void sign_out(struct worker *w)
 {
     struct api_result r;
     for (uint32_t i = 0; i < w->n_logins && !worker_draining(w); i++)
-        (void)!api_sign_out(w->logins[i].api, &r);
+        if (!api_space_keeps(w->ctx->space, api_session_token(w->logins[i].api)))
+            (void)!api_sign_out(w->logins[i].api, &r);
 }
 
 enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei)

@@ -150,6 +150,7 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
                                    .per_minute = r->conf->per_minute,
                                    .window_us = r->conf->hold_us,
                                    .timeout_us = r->conf->timeout_us,
+                                   .own_sessions = true,
                                    .seed = (uint64_t)ctx->common->seed};
     void (*outer)(void *) = ctx->on_interrupt;
     void *outer_arg = ctx->on_interrupt_arg;

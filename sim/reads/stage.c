@@ -25,7 +25,7 @@ static MAY_YIELD bool sign_in(struct reads_stage *s, struct api *a, const char *
     rng_init(&turn.rng, (uint64_t)s->ctx->common->seed, 8);
     do {
         s->requests++;
-        (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
+        (void)!api_enter(a, email, target_password(s->ctx->target, email), r);
     } while (turn_again(&turn, email, r));
     return r->outcome == OUT_OK;
 }

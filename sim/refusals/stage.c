@@ -27,17 +27,22 @@ static enum err open_api(struct stage *s, struct api **out, struct errinfo *ei)
     return api_new(out, &conf, ei);
 }
 
-/* Signs in (or up, with a name), waiting out the limiter. */
-static MAY_YIELD bool enter(struct stage *s, struct api *a, const char *email, const char *name, struct api_result *r)
+/* GO_ON: a session may be an earlier one, and others may use it. */
+enum entry { GO_ON, SIGN_IN, SIGN_UP };
+
+/* Waits out the limiter. */
+static MAY_YIELD bool enter(struct stage *s, struct api *a, const char *email, enum entry how, struct api_result *r)
 {
+    const char *password = target_password(s->ctx->target, email);
     struct turn turn = {.loop = s->ctx->loop, .stop = s->stop, .command = "refusals"};
     rng_init(&turn.rng, (uint64_t)s->ctx->common->seed, 7);
     do {
         s->requests++;
-        if (name)
-            (void)!api_sign_up(a, email, s->ctx->target->password, name, r);
+        if (how == SIGN_UP)
+            (void)!api_sign_up(a, email, password, "Refusals", r);
         else
-            (void)!api_sign_in(a, email, target_password(s->ctx->target, email), r);
+            (void)!(how == GO_ON ? api_enter(a, email, password, r) : api_sign_in(a, email, password, r));
+        s->requests += api_extra_requests(a);
     } while (turn_again(&turn, email, r));
     if (r->outcome == OUT_THROTTLED)
         str_format(r->reason, sizeof(r->reason), "interrupted");
@@ -55,7 +60,7 @@ static MAY_YIELD void sign_in_as(struct stage *s, enum refusal_who who, const ch
     }
     mem_free(s->emails[who]);
     s->emails[who] = mem_strdup(email);
-    if (enter(s, s->logins[who], email, NULL, &r))
+    if (enter(s, s->logins[who], email, who == WHO_OWNER ? GO_ON : SIGN_IN, &r))
         return;
     str_format(s->why[who], sizeof(s->why[who]), "%s cannot sign in: %s", email, r.reason);
     api_free(&s->logins[who]);
@@ -65,7 +70,7 @@ static MAY_YIELD enum err admin_in(struct stage *s, struct errinfo *ei)
 {
     struct api_result r = {0};
     enum err e = open_api(s, &s->admin, ei);
-    if (e != ERR_OK || enter(s, s->admin, ADMIN, NULL, &r))
+    if (e != ERR_OK || enter(s, s->admin, ADMIN, GO_ON, &r))
         return e;
     if (*s->stop)
         return err_set(ei, ERR_INTERRUPTED, "interrupted while signing in");
@@ -85,7 +90,7 @@ static MAY_YIELD void owner_in(struct stage *s)
     (void)!api_signup_status(s->admin, &open, &r);
     if (!open)
         (void)!api_signup_toggle(s->admin, true, &r);
-    s->own_account = enter(s, s->logins[WHO_OWNER], OWNER, "Refusals", &r);
+    s->own_account = enter(s, s->logins[WHO_OWNER], OWNER, SIGN_UP, &r);
     if (!open)
         (void)!api_signup_toggle(s->admin, false, &(struct api_result){0});
     s->requests += 3;
@@ -196,7 +201,7 @@ static MAY_YIELD void strangers_in(struct stage *s)
     mem_free(forged);
     struct api *gone = NULL;
     struct errinfo ei;
-    if (open_api(s, &gone, &ei) != ERR_OK || !enter(s, gone, s->emails[WHO_OWNER], NULL, &r)) {
+    if (open_api(s, &gone, &ei) != ERR_OK || !enter(s, gone, s->emails[WHO_OWNER], SIGN_IN, &r)) {
         str_format(s->why[WHO_REVOKED], sizeof(s->why[WHO_REVOKED]), "no session to revoke");
         api_free(&gone);
         return;

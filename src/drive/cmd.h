@@ -10,7 +10,7 @@ struct cmd_common {                     /* options of every command */
     struct opt_list fail_on;
     int64_t seed; /* --seed, default 1 */
     const char *trace, *log_level, *allow_host, *cafile, *dialect, *users_file, *known_hosts, *ssh_key;
-    bool insecure, no_color, quiet; /* quiet: no progress, no reports; the summary stays */
+    bool insecure, fresh_sign_in, no_color, quiet; /* quiet: no progress, no reports; the summary stays */
 };
 struct loop;
 struct httpc;

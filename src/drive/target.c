@@ -41,6 +41,8 @@ struct source {
     char *values[ARRAY_LEN(settings)];
 };
 
+static const char stack_file[] = ".sim/env";
+
 static char **field(struct target *t, const struct setting *s)
 {
     return (char **)(void *)((char *)t + s->offset);
@@ -122,6 +124,7 @@ static void take_from(struct target *t, struct source *s)
              "TMA_URL of %s is in force: the database, Redis and bucket of %s belong to another server and "
              "are left out",
              t->url_from, s->from);
+    t->own_stack = own_url && !foreign && strcmp(s->from, stack_file) == 0;
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         char **dst = field(t, &settings[i]);
         if (*dst || !s->values[i] || (foreign && settings[i].part))
@@ -150,7 +153,7 @@ static void add_url_secret(const char *url)
 enum err target_load(struct target *t, struct errinfo *ei)
 {
     memset(t, 0, sizeof *t);
-    struct source sources[] = {{.from = "the environment"}, {.from = ".env"}, {.from = ".sim/env"}};
+    struct source sources[] = {{.from = "the environment"}, {.from = ".env"}, {.from = stack_file}};
     source_of_environment(&sources[0]);
     enum err err = source_of_file(&sources[1], ei);
     if (!err)

@@ -31,6 +31,7 @@ struct target {
     struct target_login *logins; /* given: of the URL and --users; none where the server signs up its own */
     size_t n_logins;
     bool logins_made;     /* found out when the target was asked: with the first one's help seed makes others */
+    bool own_stack;       /* url is that of this folder's stack (.sim) */
     const char *url_from; /* static: "the environment", ".env" or ".sim/env"; NULL without a url */
 };
 /* Secrets are registered with the log. ERR_USAGE names the file and line that cannot be read. */

@@ -19,9 +19,9 @@ use Runs;
         cmp_ok ops($h, $op)->{max_ms} // 0, '<', 900, "and is in no latency of $op";
         cmp_ok ops($h, $op)->{from_due}{max_ms} // 0, '<', 900, "nor in $op\'s from the due time" if $op ne 'lock';
     }
-    # A check of its own has no session of the run, and has to sign in.
+    # A check that uses no session of the run has to sign in.
     $d->rule(path => qr{/api/login$}, status => 429, times => 1, headers => { 'Retry-After' => 3 }, body => { error => 'Too many logins' });
-    my $c = sim(['check', '--run', $h->{json}{run_dir}], dir => run_folder(), env => { TMA_URL => $d->url });
+    my $c = sim(['check', '--fresh-sign-in', '--run', $h->{json}{run_dir}], dir => run_folder(), env => { TMA_URL => $d->url });
     like $c->{err}, qr/budget is spent: waiting 3\.0 s/, 'the checks say that they wait to sign in';
     is $c->{status}, 0, 'and do' or diag $c->{out};
 }

@@ -26,7 +26,8 @@ sub sanitized { return $program =~ m{/[at]san/} }
 # The environment of a user with nothing set: no target, no proxy, plain locale.
 my @KEEP = qw(PATH HOME USER LANG ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS XDG_CACHE_HOME npm_config_cache);
 
-# Generators are found by a folder there: a `sim stop` of somebody else's must not end ours, nor ours theirs.
+# Generators are found by a folder there: a `sim stop` of somebody else's must not end ours, nor ours theirs. Sessions are
+# kept there from one command to the next, where the target is no stack of the folder.
 my $tmp = File::Temp::tempdir('sim-XXXXXX', TMPDIR => 1);
 chmod 01777, $tmp;
 
@@ -36,7 +37,7 @@ chmod 01777, $tmp;
 # 120) ends a hanging one by its pid and gives the status 'timeout'.
 sub sim_start {
     my ($args, %opt) = @_;
-    local %ENV = ((map { defined $ENV{$_} ? ($_ => $ENV{$_}) : () } @KEEP), TMPDIR => $tmp, %{ $opt{env} // {} });
+    local %ENV = ((map { defined $ENV{$_} ? ($_ => $ENV{$_}) : () } @KEEP), TMPDIR => $tmp, XDG_STATE_HOME => "$tmp/state", %{ $opt{env} // {} });
     my @cmd = (@{ $opt{wrap} // [] }, $opt{program} // sim_path(), @$args);
     @cmd = ('sh', '-c', 'cd "$1" && shift && exec "$@"', 'sh', $opt{dir}, @cmd) if $opt{dir};
     my $err = gensym;

@@ -160,6 +160,52 @@ static void the_token_comes_by_cookie(void **state)
     end(&f);
 }
 
+/* Each time another client of the same space. */
+static struct api_result enter(const struct fixture *f, struct api_space *space, bool went_on)
+{
+    struct api_result r;
+    struct api *a = NULL;
+    struct errinfo ei = {0};
+    const struct api_conf conf = {.base_url = f->url, .http = f->http, .space = space, .timeout_us = 5 * US_PER_S};
+    assert_int_equal(api_new(&a, &conf, &ei), ERR_OK);
+    assert_int_equal(api_enter(a, "owner@load.test", "secret", &r), ERR_OK);
+    assert_int_equal(api_went_on(a), went_on);
+    api_free(&a);
+    return r;
+}
+
+#define LOGIN(token) ANSWER("200 OK", "Set-Cookie: token=" token "\r\n", "{}")
+#define WHO(email)   ANSWER("200 OK", "", "{\"email\":\"" email "\"}")
+
+static void a_known_session_is_gone_on_with(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct api_space *space = api_space_new();
+    unsigned kept, signed_in;
+    begin(&f, (const char *const[]){LOGIN("one"),
+                                    ANSWER("200 OK", "Set-Cookie: token=two\r\n", "{\"email\":\"OWNER@load.test\"}"),
+                                    WHO("owner@load.test"), ANSWER("401 Unauthorized", "", "{}"), LOGIN("three"),
+                                    WHO("another@load.test"), LOGIN("four"), ANSWER("429 Too Many Requests", "", "{}"),
+                                    WHO("owner@load.test"), NULL});
+    enter(&f, space, false);
+    enter(&f, space, true);
+    enter(&f, space, true);
+    assert_has(&f, 1, "GET /pre/api/profile HTTP/1.1");
+    assert_has(&f, 2, "Cookie: token=two"); /* re-issued */
+    enter(&f, space, false);
+    assert_has(&f, 4, "POST /pre/api/login");
+    enter(&f, space, false);
+    assert_int_equal(enter(&f, space, false).outcome, OUT_THROTTLED); /* to be asked again, not signed in anew */
+    enter(&f, space, true);
+    assert_has(&f, 8, "Cookie: token=four");
+    api_space_tally(space, &kept, &signed_in);
+    assert_int_equal(signed_in, 3);
+    assert_int_equal(kept, 0); /* none is of an earlier program */
+    api_space_free(&space);
+    end(&f);
+}
+
 static void sign_in_without_a_token_is_wrong(void **state)
 {
     (void)state;
@@ -535,6 +581,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_token_comes_by_cookie),
+        cmocka_unit_test(a_known_session_is_gone_on_with),
         cmocka_unit_test(sign_in_without_a_token_is_wrong),
         cmocka_unit_test(pages_are_followed),
         cmocka_unit_test(broken_pages_fail_whole),

@@ -78,6 +78,7 @@ static void sources_in_order(void **state)
     assert_int_equal(target_load(&t, &ei), ERR_OK);
     assert_string_equal(t.url, "http://127.0.0.1:3200");
     assert_string_equal(t.url_from, ".sim/env");
+    assert_true(t.own_stack);
     assert_string_equal(t.database_url, "postgresql://a@h/env");
     assert_string_equal(t.redis_url, "redis://environment");
     assert_string_equal(t.password, "with space ");
@@ -95,10 +96,12 @@ static void parts_of_another_server(void **state)
     assert_int_equal(target_load(&t, &ei), ERR_OK);
     assert_null(t.database_url);
     assert_null(t.s3_bucket);
+    assert_false(t.own_stack);
     target_done(&t);
     setenv("TMA_URL", "http://localhost:3200/", 1); /* the same one, written otherwise */
     assert_int_equal(target_load(&t, &ei), ERR_OK);
     assert_string_equal(t.database_url, "postgresql://a@h/sim");
+    assert_true(t.own_stack);
     target_done(&t);
 }
 

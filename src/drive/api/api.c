@@ -12,54 +12,6 @@
 #define DEFAULT_TIMEOUT_US (60 * US_PER_S)
 #define DEFAULT_IDLE_US    (75 * US_PER_S)
 
-/* A registry of names for each tree; the newest session of each login. */
-struct api_space {
-    struct map *trees, *sessions;
-};
-struct known_session {
-    char *token, *tree; /* tree NULL: none */
-    unsigned caps;
-    bool locks_seen;
-    struct mono until; /* half its life, where that is known: what comes after must not see it expire */
-};
-
-struct api_space *api_space_new(void)
-{
-    struct api_space *s = mem_zalloc(sizeof *s);
-    s->trees = map_new();
-    s->sessions = map_new();
-    return s;
-}
-
-static bool free_tree(void *arg, struct sv key, void *value)
-{
-    struct names *names = value;
-    (void)arg, (void)key;
-    names_free(&names);
-    return false;
-}
-
-static bool free_session(void *arg, struct sv key, void *value)
-{
-    struct known_session *k = value;
-    (void)arg, (void)key;
-    mem_free(k->token);
-    mem_free(k->tree);
-    mem_free(k);
-    return false;
-}
-
-void api_space_free(struct api_space **s)
-{
-    if (!*s)
-        return;
-    map_filter((*s)->trees, free_tree, NULL);
-    map_free(&(*s)->trees);
-    map_filter((*s)->sessions, free_session, NULL);
-    map_free(&(*s)->sessions);
-    MEM_FREE(*s);
-}
-
 const char *api_cap_text(enum api_cap cap)
 {
     static const struct {
@@ -202,6 +154,7 @@ void api_set_token(struct api *a, struct sv token)
 {
     struct buf cookie = BUF_INIT(16 * 1024);
     MEM_FREE(a->token);
+    a->token_since = mono_now();
     if (!a->peer) {
         a->token = token.n ? mem_strndup(token.p, token.n) : NULL;
     } else if (token.n == 0) {
@@ -218,14 +171,16 @@ struct sv api_session_token(const struct api *a)
     return sv_of(a->token);
 }
 
-int64_t api_session_life_us(const struct api *a)
+struct mono api_session_part(const struct api *a, double part)
 {
-    return wire_token_life_us(sv_of(a->token));
+    int64_t life_us = wire_token_life_us(sv_of(a->token));
+    return life_us < 0 ? MONO_NEVER : mono_add(a->token_since, (int64_t)(part * (double)life_us));
 }
 
 void api_share_session(struct api *to, const struct api *from)
 {
     api_set_token(to, sv_of(from->token));
+    to->token_since = from->token_since;
     to->caps = from->caps;
     to->locks_seen = from->locks_seen;
     if (from->tree)
@@ -287,265 +242,196 @@ enum err api_absent(struct api_result *r, const char *what)
     return ERR_OK;
 }
 
-#define CALL(op, r, ...) ((a)->dialect->op ? (a)->dialect->op(a, __VA_ARGS__) : api_absent(r, #op))
-
 enum err api_probe(struct api *a, struct api_result *r)
 {
-    return CALL(probe, r, r);
+    return API_CALL(probe, r, r);
 }
 
 enum err api_claim(struct api *a, struct api_result *r)
 {
-    return CALL(claim, r, r);
+    return API_CALL(claim, r, r);
 }
 
 enum err api_unclaim(struct api *a, struct api_locks_left *left, struct api_result *r)
 {
     *left = (struct api_locks_left){0};
-    return CALL(unclaim, r, left, r);
-}
-
-enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)
-{
-    return CALL(sign_up, r, email, password, name, r);
-}
-
-static void forget_session(struct api *a, const char *email)
-{
-    struct known_session *k = map_take(a->space->sessions, sv_of(email));
-    if (k)
-        (void)free_session(NULL, sv_of(email), k);
-}
-
-static void note_session(struct api *a, const char *email)
-{
-    struct known_session *k = mem_zalloc(sizeof *k);
-    forget_session(a, email);
-    int64_t life_us = api_session_life_us(a);
-    *k = (struct known_session){.token = mem_strdup(a->token),
-                                .tree = mem_strdup(a->tree),
-                                .caps = a->caps,
-                                .locks_seen = a->locks_seen,
-                                .until = life_us < 0 ? MONO_NEVER : mono_add(mono_now(), life_us / 2)};
-    map_put(a->space->sessions, sv_of(email), k);
-}
-
-enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
-{
-    enum err err = CALL(sign_in, r, email, password, r);
-    if (err == ERR_OK && r->outcome == OUT_OK && a->token)
-        note_session(a, email);
-    return err;
-}
-
-enum err api_sign_in_again(struct api *a, const char *email, const char *password, struct api_result *r)
-{
-    const struct known_session *k = map_get(a->space->sessions, sv_of(email));
-    struct api_storage used;
-    if (!k || !a->dialect->storage || mono_before(k->until, mono_now()))
-        return api_sign_in(a, email, password, r);
-    api_set_token(a, sv_of(k->token));
-    a->caps = k->caps;
-    a->locks_seen = k->locks_seen;
-    if (k->tree)
-        api_set_tree(a, k->tree);
-    enum err err = api_storage(a, &used, r);
-    if (err == ERR_OK && r->outcome == OUT_OK)
-        return ERR_OK;
-    forget_session(a, email);
-    api_set_token(a, (struct sv){"", 0});
-    return api_sign_in(a, email, password, r);
-}
-
-static bool is_session(void *arg, struct sv key, void *value)
-{
-    const struct known_session *k = value;
-    if (strcmp(k->token, arg) != 0)
-        return true;
-    return free_session(NULL, key, value);
-}
-
-enum err api_sign_out(struct api *a, struct api_result *r)
-{
-    if (a->token)
-        map_filter(a->space->sessions, is_session, a->token);
-    return CALL(sign_out, r, r);
+    return API_CALL(unclaim, r, left, r);
 }
 
 enum err api_signup_status(struct api *a, bool *enabled, struct api_result *r)
 {
-    return CALL(signup_status, r, enabled, r);
+    return API_CALL(signup_status, r, enabled, r);
 }
 
 enum err api_signup_toggle(struct api *a, bool enabled, struct api_result *r)
 {
-    return CALL(signup_toggle, r, enabled, r);
+    return API_CALL(signup_toggle, r, enabled, r);
 }
 
 enum err api_sub_user_create(struct api *a, const char *email, const char *password, const char *name, unsigned perms,
                              struct api_result *r)
 {
-    return CALL(sub_user_create, r, email, password, name, perms, r);
+    return API_CALL(sub_user_create, r, email, password, name, perms, r);
 }
 
 enum err api_sub_users(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
 {
     *out = (struct api_users){0};
-    return CALL(sub_users, r, mem, out, r);
+    return API_CALL(sub_users, r, mem, out, r);
 }
 
 enum err api_accounts_made(struct api *a, struct arena *mem, struct api_users *out, struct api_result *r)
 {
     *out = (struct api_users){0};
-    return CALL(accounts_made, r, mem, out, r);
+    return API_CALL(accounts_made, r, mem, out, r);
 }
 
 enum err api_account_remove(struct api *a, const char *email, struct api_result *r)
 {
-    return CALL(account_remove, r, email, r);
+    return API_CALL(account_remove, r, email, r);
 }
 
 enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r)
 {
-    return CALL(storage_config, r, conf, r);
+    return API_CALL(storage_config, r, conf, r);
 }
 
 enum err api_heartbeat(struct api *a, struct api_result *r)
 {
-    return CALL(heartbeat, r, r);
+    return API_CALL(heartbeat, r, r);
 }
 
 enum err api_storage(struct api *a, struct api_storage *out, struct api_result *r)
 {
     *out = (struct api_storage){-1, -1, -1};
-    return CALL(storage, r, out, r);
+    return API_CALL(storage, r, out, r);
 }
 
 enum err api_list(struct api *a, const char *folder, struct arena *mem, struct drive_listing *out, struct api_result *r)
 {
     *out = (struct drive_listing){0};
-    return CALL(list, r, folder, mem, out, r);
+    return API_CALL(list, r, folder, mem, out, r);
 }
 
 enum err api_info(struct api *a, const char *id, struct arena *mem, struct drive_file *out, struct api_totals *totals,
                   struct api_result *r)
 {
-    return CALL(info, r, id, mem, out, totals, r);
+    return API_CALL(info, r, id, mem, out, totals, r);
 }
 
 enum err api_search(struct api *a, const char *q, unsigned limit, struct arena *mem, struct drive_listing *out,
                     struct api_result *r)
 {
     *out = (struct drive_listing){0};
-    return CALL(search, r, q, limit, mem, out, r);
+    return API_CALL(search, r, q, limit, mem, out, r);
 }
 
 enum err api_recent(struct api *a, unsigned limit, struct arena *mem, struct drive_listing *out, struct api_result *r)
 {
     *out = (struct drive_listing){0};
-    return CALL(recent, r, limit, mem, out, r);
+    return API_CALL(recent, r, limit, mem, out, r);
 }
 
 enum err api_trash_list(struct api *a, struct arena *mem, struct drive_listing *out, struct api_result *r)
 {
     *out = (struct drive_listing){0};
-    return CALL(trash_list, r, mem, out, r);
+    return API_CALL(trash_list, r, mem, out, r);
 }
 
 enum err api_stats(struct api *a, struct api_totals *out, struct api_result *r)
 {
     *out = (struct api_totals){-1, -1, -1};
-    return CALL(stats, r, out, r);
+    return API_CALL(stats, r, out, r);
 }
 
 enum err api_changes(struct api *a, const char *cursor, struct arena *mem, struct api_changes *out,
                      struct api_result *r)
 {
     memset(out, 0, sizeof *out);
-    return CALL(changes, r, cursor, mem, out, r);
+    return API_CALL(changes, r, cursor, mem, out, r);
 }
 
 enum err api_folder_create(struct api *a, const char *parent, const char *name, struct arena *mem,
                            struct drive_file *out, struct api_result *r)
 {
-    return CALL(folder_create, r, parent, name, mem, out, r);
+    return API_CALL(folder_create, r, parent, name, mem, out, r);
 }
 
 enum err api_upload(struct api *a, const struct api_upload *u, struct arena *mem, struct drive_file *out,
                     struct api_result *r)
 {
-    return CALL(upload, r, u, mem, out, r);
+    return API_CALL(upload, r, u, mem, out, r);
 }
 
 enum err api_upload_bulk(struct api *a, const struct api_upload *u, size_t n, struct arena *mem,
                          struct drive_file *outs, struct api_result *r)
 {
-    return CALL(upload_bulk, r, u, n, mem, outs, r);
+    return API_CALL(upload_bulk, r, u, n, mem, outs, r);
 }
 
 enum err api_replace(struct api *a, const char *id, const char *name, const char *version, const char *lock_id,
                      const struct content *c, struct arena *mem, struct drive_file *out, struct api_result *r)
 {
-    return CALL(replace, r, id, name, version, lock_id, c, mem, out, r);
+    return API_CALL(replace, r, id, name, version, lock_id, c, mem, out, r);
 }
 
 enum err api_download(struct api *a, const char *id, uint64_t offset, uint64_t length,
                       int (*sink)(void *arg, const char *p, size_t n), void *arg, char *version_out, size_t version_n,
                       struct api_result *r)
 {
-    return CALL(download, r, id, offset, length, sink, arg, version_out, version_n, r);
+    return API_CALL(download, r, id, offset, length, sink, arg, version_out, version_n, r);
 }
 
 enum err api_lock(struct api *a, const char *id, unsigned ttl_s, const char *renew_lock_id, struct api_lock *out,
                   struct api_result *r)
 {
-    return CALL(lock, r, id, ttl_s, renew_lock_id, out, r);
+    return API_CALL(lock, r, id, ttl_s, renew_lock_id, out, r);
 }
 
 enum err api_unlock(struct api *a, const char *id, const char *lock_id, struct api_result *r)
 {
-    return CALL(unlock, r, id, lock_id, r);
+    return API_CALL(unlock, r, id, lock_id, r);
 }
 
 enum err api_rename(struct api *a, const char *id, const char *name, struct arena *mem, struct drive_file *out,
                     struct api_result *r)
 {
-    return CALL(rename, r, id, name, mem, out, r);
+    return API_CALL(rename, r, id, name, mem, out, r);
 }
 
 enum err api_move(struct api *a, const char *const *ids, size_t n, const char *parent, struct api_result *r)
 {
-    return CALL(move, r, ids, n, parent, r);
+    return API_CALL(move, r, ids, n, parent, r);
 }
 
 enum err api_copy(struct api *a, const char *const *ids, size_t n, const char *parent, struct api_job *job,
                   struct api_result *r)
 {
     *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
-    return CALL(copy, r, ids, n, parent, job, r);
+    return API_CALL(copy, r, ids, n, parent, job, r);
 }
 
 enum err api_trash(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
     *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
-    return CALL(trash, r, ids, n, job, r);
+    return API_CALL(trash, r, ids, n, job, r);
 }
 
 enum err api_restore(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
     *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
-    return CALL(restore, r, ids, n, job, r);
+    return API_CALL(restore, r, ids, n, job, r);
 }
 
 enum err api_purge(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
     *job = (struct api_job){.count = -1, .items_done = -1, .items_total = -1};
-    return CALL(purge, r, ids, n, job, r);
+    return API_CALL(purge, r, ids, n, job, r);
 }
 
 enum err api_job_poll(struct api *a, struct api_job *job, struct arena *mem, struct api_result *r)
 {
-    return CALL(job_poll, r, job, mem, r);
+    return API_CALL(job_poll, r, job, mem, r);
 }
 
 enum err api_stream_open(struct api_stream **out, struct api *a, const char *last_event_id,

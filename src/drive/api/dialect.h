@@ -23,6 +23,9 @@ struct api_dialect {
     MAY_YIELD enum err (*sign_up)(struct api *, const char *, const char *, const char *, struct api_result *);
     MAY_YIELD enum err (*sign_in)(struct api *, const char *, const char *, struct api_result *);
     MAY_YIELD enum err (*sign_out)(struct api *, struct api_result *);
+    /* Whether the server takes the session that the client carries, as this login's: fails as any call does, with
+     * OUT_WRONG when it is another's. NULL: nothing to keep, signing in costs nothing. */
+    MAY_YIELD enum err (*prove_session)(struct api *, const char *, struct api_result *);
     MAY_YIELD enum err (*signup_status)(struct api *, bool *, struct api_result *);
     MAY_YIELD enum err (*signup_toggle)(struct api *, bool, struct api_result *);
     MAY_YIELD enum err (*sub_user_create)(struct api *, const char *, const char *, const char *, unsigned,
@@ -70,6 +73,11 @@ struct api_dialect {
     void (*stream_close)(struct api_stream **);
 };
 
+struct api_space {
+    struct map *trees; /* a registry of names for each */
+    struct token_store *sessions;
+    unsigned kept, signed_in;
+};
 struct api {
     const struct api_dialect *dialect;
     struct httpc *http;
@@ -79,7 +87,9 @@ struct api {
     struct names *names; /* of the tree it is signed in to, in the space; NULL: ids are the server's */
     char *tree;          /* api_tree; NULL: "" */
     char *token;         /* NULL: not signed in */
-    char *app_version;   /* NULL: ours */
+    struct mono token_since;
+    bool went_on;      /* with a session that was known: api_went_on */
+    char *app_version; /* NULL: ours */
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
     unsigned caps, pages, extra; /* extra: requests that calls took beyond their first one */
     bool locks_seen;             /* a lock call was answered as one: a 404 then means the file */
@@ -93,6 +103,8 @@ struct api_stream {
 /* Once it is known which tree a login works in: a->tree, a->names. */
 void api_set_tree(struct api *a, const char *tree);
 
+/* Calls a row of the dialect's table. */
+#define API_CALL(op, r, ...) ((a)->dialect->op ? (a)->dialect->op(a, __VA_ARGS__) : api_absent(r, #op))
 /* Fills r for a call that this server or dialect does not have, and returns ERR_OK. */
 enum err api_absent(struct api_result *r, const char *what);
 void api_result_init(struct api_result *r);
@@ -108,4 +120,6 @@ int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes);
 #define API_MARKER_TEXT "Made by drivesim, a load tester. Everything in this folder may be deleted.\n"
 /* Sets the session's token and the header that carries it; NULL or "" clears both. */
 void api_set_token(struct api *a, struct sv token);
+/* The server gave a new token for the same session with an answer to a request of that time. */
+void api_renew_token(struct api *a, struct sv token, struct mono sent);
 #endif

@@ -2,6 +2,7 @@
 #define DRIVE_API_SESSION_H
 /* A signed-in app: a peer (connections of its own) plus its session, and the calls about accounts. An idle struct api
  * costs a few hundred bytes besides its peer. Owned by one loop's thread; several coroutines may share one. Layer 2. */
+#include "drive/api/space.h"
 #include "drive/api/types.h"
 #include "net/httpc.h"
 
@@ -10,10 +11,6 @@ struct api;
 struct cmd_ctx;
 struct loop;
 struct target;
-/* What all clients of one program know together: of servers without ids, which id is where. */
-struct api_space;
-struct api_space *api_space_new(void);
-void api_space_free(struct api_space **s); /* after all clients */
 
 struct api_conf {
     const char *base_url, *source_addr; /* source_addr NULL: the system's choice */
@@ -39,7 +36,8 @@ unsigned api_caps(const struct api *a); /* what is known so far */
 void api_set_caps(struct api *a, unsigned caps);
 void api_share_session(struct api *to, const struct api *from); /* same login and token, other connections */
 struct sv api_session_token(const struct api *a); /* for requests made by hand; borrowed until the next call */
-int64_t api_session_life_us(const struct api *a); /* of a session from its sign-in on; -1: not known */
+/* When that part of the life of its token is over, 0.5 for half of it; MONO_NEVER where the token does not tell. */
+struct mono api_session_part(const struct api *a, double part);
 /* Logins with the same tree share it; "" where a login's e-mail tells (owners and sub-users). Once signed in. */
 const char *api_tree(const struct api *a);
 /* Tells a dialect whose ids this program gave where an earlier run left one of them; name NULL: deleted. */
@@ -55,11 +53,15 @@ MAY_YIELD enum err api_claim(struct api *a, struct api_result *r);
 /* Removes that folder with all that is in it; fine when it is not there. Edit locks in it that drivesim left behind are
  * let go; refused with LOCKED, *left tells of the others. */
 MAY_YIELD enum err api_unclaim(struct api *a, struct api_locks_left *left, struct api_result *r);
+/* Always asks the server for a new session, which is this client's own and known to no other: for what is to be
+ * measured, refused or signed out. */
 MAY_YIELD enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
-/* The same for what comes after a command's main work: a session that this program has had of the login is used once
- * more if the server still takes it (asked by one small call), since limiters count sign-ins. */
-MAY_YIELD enum err api_sign_in_again(struct api *a, const char *email, const char *password,
-                                     struct api_result *r) WARN_UNUSED;
+/* For all other work: goes on with the login's session that the space knows, if the server still takes it (asked by one
+ * small call), since limiters count sign-ins; else as api_renew. */
+MAY_YIELD enum err api_enter(struct api *a, const char *email, const char *password, struct api_result *r);
+bool api_went_on(const struct api *a); /* it did so: nobody was signed in */
+/* Signs in for a session that the space then knows. */
+MAY_YIELD enum err api_renew(struct api *a, const char *email, const char *password, struct api_result *r);
 MAY_YIELD enum err api_sign_out(struct api *a, struct api_result *r);
 /* Connects the bucket, unless the server says that this very one is connected already. */
 MAY_YIELD enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);

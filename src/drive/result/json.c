@@ -21,6 +21,16 @@ static void write_events(const struct event_summary *e, struct jsonw *w)
     jsonw_end_object(w);
 }
 
+static void write_sessions(const struct session_summary *s, struct jsonw *w)
+{
+    if (s->kept + s->signed_in == 0)
+        return;
+    jsonw_object(w, "sessions");
+    jsonw_i64(w, "kept", s->kept);
+    jsonw_i64(w, "signed_in", s->signed_in);
+    jsonw_end_object(w);
+}
+
 static void write_tree(const struct tree_summary *t, struct jsonw *w)
 {
     if (!t->known)
@@ -241,6 +251,7 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
     write_capabilities(r, &w);
     stats_write_json(&r->stats, &w);
     write_apps(&r->apps, &w);
+    write_sessions(&r->sessions, &w);
     write_generator(&r->generator, &w);
     write_tree(&r->tree, &w);
     write_events(&r->events, &w);

@@ -36,6 +36,10 @@ struct generator_summary {
     bool limited;
     char why[120];
 };
+/* Of our logins: went on with a session of an earlier command; began one. */
+struct session_summary {
+    unsigned kept, signed_in;
+};
 /* Of the events that the acknowledged changes of a run owed to its apps, filled by the check "events". */
 struct event_summary {
     bool known;
@@ -75,6 +79,7 @@ struct result {
     struct app_summary apps;
     struct generator_summary generator;
     struct event_summary events;
+    struct session_summary sessions;
     int64_t server_peak_rss; /* -1: not known */
     struct check_result *checks;
     size_t n_checks;

@@ -148,6 +148,8 @@ static void print_summaries(const struct result *r, FILE *out)
             fprintf(out, "; %s of memory an app", str_bytes(a, sizeof a, (uint64_t)r->apps.rss_bytes_per_app));
         fputc('\n', out);
     }
+    if (r->sessions.kept + r->sessions.signed_in > 0)
+        fprintf(out, "sessions  %u kept from before, %u signed in\n", r->sessions.kept, r->sessions.signed_in);
     if (r->generator.known) {
         fprintf(out, "generator %s of CPU, loop lag p99 %s", str_duration(a, sizeof a, r->generator.cpu_us),
                 r->generator.lag_p99_us < 0 ? "-" : str_duration(b, sizeof b, r->generator.lag_p99_us));

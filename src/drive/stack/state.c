@@ -217,7 +217,8 @@ enum err stack_remove_tree(const char *path, struct errinfo *ei)
 void stack_state_remove(struct stack *s)
 {
     stack_release_ports(s);
-    static const char *const names[] = {"postgres", "logs", "env", "env.next", "stack.json.next", "stack.json", "lock"};
+    static const char *const names[] = {"postgres",        "logs",       "sessions", "env", "env.next",
+                                        "stack.json.next", "stack.json", "lock"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *path = arena_printf(s->mem, "%s/%s", s->home, names[i]);
         struct errinfo ei;

@@ -4,10 +4,12 @@
 #include "base/embed.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/private_file.h"
 #include "drive/stack/impl.h"
 #include "net/work.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,20 +18,11 @@
 
 #define NPM_LIMIT_US (300 * US_PER_S)
 
-/* NULL for users who have none to write to: those of cron, or of a container. */
-static const char *home_folder(void)
-{
-    const char *home = getenv("HOME");
-    return home && home[0] == '/' && access(home, W_OK) == 0 ? home : NULL;
-}
-
 static const char *cache_root(struct arena *mem)
 {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = home_folder();
-    if (xdg && xdg[0] == '/')
-        return arena_printf(mem, "%s/drivesim", xdg);
-    if (home)
-        return arena_printf(mem, "%s/.cache/drivesim", home);
+    char path[PATH_MAX];
+    if (private_folder_of_user(path, sizeof path, "XDG_CACHE_HOME", ".cache"))
+        return arena_strdup(mem, path);
     return arena_printf(mem, "/tmp/drivesim-cache-%u", (unsigned)geteuid());
 }
 
@@ -57,20 +50,6 @@ static enum err check_ours(const char *path, struct errinfo *ei)
     return ERR_OK;
 }
 
-static enum err make_folders(struct arena *mem, const char *path, struct errinfo *ei)
-{
-    char *at = arena_strdup(mem, path);
-    for (char *slash = at + 1; (slash = strchr(slash, '/')); slash++) {
-        *slash = '\0';
-        if (mkdir(at, 0755) < 0 && errno != EEXIST)
-            return err_sys(ei, ERR_ENV, "cannot make %s", at);
-        *slash = '/';
-    }
-    if (mkdir(at, 0700) < 0 && errno != EEXIST)
-        return err_sys(ei, ERR_ENV, "cannot make %s", at);
-    return check_ours(at, ei);
-}
-
 static enum err write_files(struct arena *mem, const char *folder, struct errinfo *ei)
 {
     for (const struct embed_file *file = embed_drive; file->name; file++) {
@@ -91,10 +70,12 @@ static MAY_YIELD enum err install(struct part *p, struct arena *mem, const char 
 {
     const char *argv[] = {"npm",       "ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit",
                           "--no-fund", NULL, NULL};
-    if (!home_folder()) /* where npm would keep what it downloads, and cannot go on without */
+    if (!private_home()) /* where npm would keep what it downloads, and cannot go on without */
         argv[ARRAY_LEN(argv) - 2] = arena_printf(mem, "--cache=%s/npm", cache_root(mem));
     char *fresh = arena_printf(mem, "%s.XXXXXX", folder);
-    enum err err = make_folders(mem, cache_root(mem), ei);
+    enum err err = private_folder_make(cache_root(mem), ei);
+    if (!err)
+        err = check_ours(cache_root(mem), ei);
     if (err)
         return err;
     if (!mkdtemp(fresh))

@@ -66,6 +66,21 @@ enum err tma_sign_out(struct api *a, struct api_result *r)
     return err;
 }
 
+enum err tma_prove_session(struct api *a, const char *email, struct api_result *r)
+{
+    struct buf p;
+    struct json *j;
+    tma_path(&p, "/api/profile", NULL, NULL);
+    enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
+    const char *whose = json_str(json_get(j, "email"));
+    if (!whose)
+        whose = json_str(json_get(json_get(j, "user"), "email"));
+    if (j && !(whose && sv_ieq(sv_of(whose), sv_of(email))))
+        err = api_wrong(r, "the session is another login's");
+    json_free(&j);
+    return err;
+}
+
 enum err tma_signup_status(struct api *a, bool *enabled, struct api_result *r)
 {
     struct buf p;

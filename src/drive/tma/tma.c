@@ -65,12 +65,17 @@ static void refused(struct api *a, const struct tma_call *c, const struct http_r
         r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "RateLimit-Reset"), wall_now());
 }
 
+struct taking {
+    struct api *a;
+    struct mono sent;
+};
+
 static void take_cookie(void *arg, struct sv header)
 {
-    struct api *a = arg;
+    const struct taking *t = arg;
     struct sv value;
-    if (wire_set_cookie(header, WIRE_COOKIE, &value) && !(a->token && sv_eq_cstr(value, a->token)))
-        api_set_token(a, value);
+    if (wire_set_cookie(header, WIRE_COOKIE, &value) && !(t->a->token && sv_eq_cstr(value, t->a->token)))
+        api_renew_token(t->a, value, t->sent);
 }
 
 static void verdict(struct api *a, const struct tma_call *c, enum err err, const struct http_resp *resp,
@@ -87,7 +92,7 @@ static void verdict(struct api *a, const struct tma_call *c, enum err err, const
         api_no_answer(r, err, c->write && resp->request_sent, ei);
         return;
     }
-    http_resp_each_header(resp, "Set-Cookie", take_cookie, a);
+    http_resp_each_header(resp, "Set-Cookie", take_cookie, &(struct taking){a, resp->sent});
     r->outcome = outcome_of_status(resp->status);
     if (r->outcome != OUT_OK)
         refused(a, c, resp, r);
@@ -154,6 +159,7 @@ const struct api_dialect api_dialect_tma = {
     .sign_up = tma_sign_up,
     .sign_in = tma_sign_in,
     .sign_out = tma_sign_out,
+    .prove_session = tma_prove_session,
     .signup_status = tma_signup_status,
     .signup_toggle = tma_signup_toggle,
     .sub_user_create = tma_sub_user_create,

@@ -44,6 +44,7 @@ MAY_YIELD enum err tma_sign_up(struct api *a, const char *email, const char *pas
                                struct api_result *r);
 MAY_YIELD enum err tma_sign_in(struct api *a, const char *email, const char *password, struct api_result *r);
 MAY_YIELD enum err tma_sign_out(struct api *a, struct api_result *r);
+MAY_YIELD enum err tma_prove_session(struct api *a, const char *email, struct api_result *r);
 MAY_YIELD enum err tma_signup_status(struct api *a, bool *enabled, struct api_result *r);
 MAY_YIELD enum err tma_signup_toggle(struct api *a, bool enabled, struct api_result *r);
 MAY_YIELD enum err tma_sub_user_create(struct api *a, const char *email, const char *password, const char *name,
