@@ -3,6 +3,7 @@
  * acknowledged before another was asked for may not. */
 #include "base/map.h"
 #include "base/mem.h"
+#include "checks/evidence/look.h"
 #include "checks/evidence/others.h"
 
 #include <inttypes.h>
@@ -37,15 +38,14 @@ static bool changes_place(const struct journal_op *o)
 static MAY_YIELD void detail(struct judge *k, const struct journal_op *o, const char *what, const char *to,
                              const char *is)
 {
-    char at[32];
+    char at[32], look[LOOK_MAX];
     if (check_changed_by_others(k->c, o->file_id)) {
         k->others++;
         return;
     }
-    check_detail(k->r,
-                 "%s %s: app %" PRIu32 " was told at %s that it is %s%s%s%s; look: SELECT * FROM files WHERE id = '%s'",
+    check_detail(k->r, "%s %s: app %" PRIu32 " was told at %s that it is %s%s%s%s; look: %s",
                  o->op == OP_NEW_FOLDER ? "folder" : "file", o->file_id, o->app, journal_time(at, o->wall_us), what, to,
-                 is[0] ? ", but it is " : "", is, o->file_id);
+                 is[0] ? ", but it is " : "", is, look_at(k->c, LOOK_ROW, o->file_id, look));
 }
 
 /* Whether o may have been the last of its kind: no acknowledged one of the kind was asked for after o was over. */

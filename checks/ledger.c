@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "checks/evidence/look.h"
 #include "checks/evidence/others.h"
 #include "checks/evidence/places.h"
 #include "checks/evidence/readback.h"
@@ -196,21 +197,20 @@ static MAY_YIELD bool not_ours_alone(struct judge *k, const struct item *it)
 static MAY_YIELD void complain(struct judge *k, struct item *it, const struct journal_op *o, const char *told,
                                const char *seen)
 {
-    char at[32];
+    char at[32], look[LOOK_MAX];
     it->bad = o;
     if (not_ours_alone(k, it))
         return;
     if (journal_acked(o))
-        check_detail(k->r,
-                     "%s %s: app %" PRIu32 " was told at %s that it is %s, but it is %s; look: GET /api/files/%s/info",
+        check_detail(k->r, "%s %s: app %" PRIu32 " was told at %s that it is %s, but it is %s; look: %s",
                      o->op == OP_NEW_FOLDER ? "folder" : "file", it->id, o->app, journal_time(at, o->wall_us), told,
-                     seen, it->id);
+                     seen, look_at(k->c, LOOK_INFO, it->id, look));
     else
         check_detail(k->r,
                      "%s %s: the %s of app %" PRIu32 " at %s got no answer, and it is neither done nor not done: it is"
-                     " %s; look: GET /api/files/%s/info",
+                     " %s; look: %s",
                      o->op == OP_NEW_FOLDER ? "folder" : "file", it->id, drive_op_text((enum drive_op)o->op), o->app,
-                     journal_time(at, o->wall_us), seen, it->id);
+                     journal_time(at, o->wall_us), seen, look_at(k->c, LOOK_INFO, it->id, look));
 }
 
 /* The write to be named when the bytes are none that may be there: the last that was acknowledged. */
@@ -231,7 +231,7 @@ static const struct journal_op *writer_of(const struct item *it)
 static MAY_YIELD void complain_bytes(struct judge *k, struct item *it, const char *why)
 {
     const struct journal_op *o = writer_of(it);
-    char at[32];
+    char at[32], look[LOOK_MAX];
     it->bad = o;
     if (not_ours_alone(k, it))
         return;
@@ -239,18 +239,19 @@ static MAY_YIELD void complain_bytes(struct judge *k, struct item *it, const cha
         check_detail(k->r,
                      "file %s: the %s of app %" PRIu32
                      " at %s got no answer, and the content is neither the old one nor"
-                     " the new one: %s; look: GET /api/files/%s/download",
-                     it->id, drive_op_text((enum drive_op)o->op), o->app, journal_time(at, o->wall_us), why, it->id);
+                     " the new one: %s; look: %s",
+                     it->id, drive_op_text((enum drive_op)o->op), o->app, journal_time(at, o->wall_us), why,
+                     look_at(k->c, LOOK_CONTENT, it->id, look));
     else if (o->op == OP_COPY)
-        check_detail(k->r,
-                     "file %s: app %" PRIu32 " was told at %s that it is a copy of file %s, but %s; look: GET"
-                     " /api/files/%s/download",
-                     it->id, o->app, journal_time(at, o->wall_us), o->source_id, why, it->id);
+        check_detail(k->r, "file %s: app %" PRIu32 " was told at %s that it is a copy of file %s, but %s; look: %s",
+                     it->id, o->app, journal_time(at, o->wall_us), o->source_id, why,
+                     look_at(k->c, LOOK_CONTENT, it->id, look));
     else
         check_detail(k->r,
                      "file %s: app %" PRIu32 " was told at %s that revision %" PRIu64 " of %" PRIu64
-                     " bytes is saved, but %s; look: GET /api/files/%s/download",
-                     it->id, o->app, journal_time(at, o->wall_us), o->revision, o->size, why, it->id);
+                     " bytes is saved, but %s; look: %s",
+                     it->id, o->app, journal_time(at, o->wall_us), o->revision, o->size, why,
+                     look_at(k->c, LOOK_CONTENT, it->id, look));
 }
 
 /* A revision that was acknowledged and then replaced by an acknowledged one: not even lost records explain it. */

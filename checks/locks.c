@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/sorted.h"
+#include "checks/evidence/look.h"
 #include "checks/evidence/told.h"
 #include "drive/content.h"
 #include "drive/path.h"
@@ -145,40 +146,40 @@ static uint32_t other_login(const struct journal *j, uint32_t login)
 }
 
 /* The other login's save, and its lock, while the file is held: refused both. */
-static MAY_YIELD bool save_refused(struct check_result *r, const struct probe *p, struct api *other, const char *lock)
+static MAY_YIELD bool save_refused(const struct check_ctx *c, struct check_result *r, const struct probe *p,
+                                   struct api *other, const char *lock)
 {
+    char look[LOOK_MAX];
     struct arena *mem = arena_new(4096);
     struct drive_file f = {0};
     struct api_result res;
     api_replace(other, p->file_id, p->name, NULL, NULL, &p->content, mem, &f, &res);
     if (res.outcome == OUT_OK)
-        check_detail(r,
-                     "file %s: a save by another login was taken (%d) while lock %s held the file; look: POST"
-                     " /api/files/%s/replace without X-Lock-Id",
-                     p->file_id, res.status, lock, p->file_id);
+        check_detail(r, "file %s: a save by another login was taken (%d) while lock %s held the file; look: %s",
+                     p->file_id, res.status, lock, look_at(c, LOOK_SAVE, p->file_id, look));
     arena_free(&mem);
     return res.outcome == OUT_CONFLICT;
 }
 
-static MAY_YIELD bool lock_refused(struct check_result *r, const struct probe *p, struct api *other, const char *lock)
+static MAY_YIELD bool lock_refused(const struct check_ctx *c, struct check_result *r, const struct probe *p,
+                                   struct api *other, const char *lock)
 {
+    char look[LOOK_MAX];
     struct api_lock second = {.id = ""};
     struct api_result res;
     api_lock(other, p->file_id, 60, NULL, &second, &res);
     bool refused = res.outcome == OUT_CONFLICT;
     if (res.outcome == OUT_OK) {
-        check_detail(r,
-                     "file %s: another login was given lock %s while lock %s held the file; look: POST"
-                     " /api/files/%s/lock",
-                     p->file_id, second.id, lock, p->file_id);
+        check_detail(r, "file %s: another login was given lock %s while lock %s held the file; look: %s", p->file_id,
+                     second.id, lock, look_at(c, LOOK_LOCK, p->file_id, look));
         api_unlock(other, p->file_id, second.id, &res);
     }
     return refused;
 }
 
 /* What came of it. */
-static MAY_YIELD const char *try_both(struct check_result *r, const struct probe *p, struct api *holder,
-                                      struct api *other)
+static MAY_YIELD const char *try_both(const struct check_ctx *c, struct check_result *r, const struct probe *p,
+                                      struct api *holder, struct api *other)
 {
     struct api_lock lock = {.id = ""};
     struct api_result res;
@@ -186,7 +187,7 @@ static MAY_YIELD const char *try_both(struct check_result *r, const struct probe
     api_lock(holder, p->file_id, 60, NULL, &lock, &res);
     if (res.outcome != OUT_OK)
         return "; the file for the probe could not be locked";
-    bool save = save_refused(r, p, other, lock.id), second = lock_refused(r, p, other, lock.id);
+    bool save = save_refused(c, r, p, other, lock.id), second = lock_refused(c, r, p, other, lock.id);
     api_unlock(holder, p->file_id, lock.id, &res);
     if (r->wrong > wrong)
         return "; the probe found a lock that does not exclude";
@@ -212,7 +213,7 @@ static MAY_YIELD const char *probe(struct check_ctx *c, const struct journal *j,
     struct api *holder = told_sign_in(c, j->emails[first]), *other = told_sign_in(c, j->emails[other_login(j, first)]);
     const char *result = "; no probe: the logins cannot sign in";
     if (holder && other)
-        result = choose(c, j, holder, first, &p) ? try_both(r, &p, holder, other)
+        result = choose(c, j, holder, first, &p) ? try_both(c, r, &p, holder, other)
                                                  : "; no probe: no file that was locked can be read";
     if (holder)
         api_free(&holder);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/sorted.h"
 #include "checks/check.h"
+#include "checks/evidence/look.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define SEEDED 1 /* the revision of what seed loads, and of each upload */
 
 struct judge {
+    const struct check_ctx *c;
     const struct journal *j;
     struct check_result *r;
     const struct journal_op **writes; /* uploads and saves, by file and revision */
@@ -110,13 +112,13 @@ static bool versions_told(const struct judge *k)
 static void wrong(const struct judge *k, const struct journal_read *rd, const char *fmt, ...) PRINTF_LIKE(3, 4);
 static void wrong(const struct judge *k, const struct journal_read *rd, const char *fmt, ...)
 {
-    char what[260], at[32];
+    char what[260], at[32], look[LOOK_MAX];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(what, sizeof(what), fmt, ap);
     va_end(ap);
-    check_detail(k->r, "file %s, read by app %" PRIu32 " at %s: %s; look: GET /api/files/%s/download", rd->file_id,
-                 rd->app, journal_time(at, rd->wall_us), what, rd->file_id);
+    check_detail(k->r, "file %s, read by app %" PRIu32 " at %s: %s; look: %s", rd->file_id, rd->app,
+                 journal_time(at, rd->wall_us), what, look_at(k->c, LOOK_CONTENT, rd->file_id, look));
 }
 
 /* Whether the file existed, as this ledger saw, before that time: a copy may hold what was written to its source. */
@@ -184,7 +186,7 @@ static void judge_read(struct judge *k, const struct journal_read *rd)
 
 static void run(struct check_ctx *c, struct check_result *r)
 {
-    struct judge k = {.j = check_journal(c, r), .r = r};
+    struct judge k = {.c = c, .j = check_journal(c, r), .r = r};
     if (!k.j)
         return;
     if (k.j->n_reads == 0) {

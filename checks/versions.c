@@ -2,6 +2,7 @@
  * work of one of them is lost without anybody knowing. */
 #include "base/mem.h"
 #include "checks/check.h"
+#include "checks/evidence/look.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,15 +17,15 @@ static int by_parent(const void *a, const void *b)
     return c ? c : (x->seq > y->seq) - (x->seq < y->seq);
 }
 
-static void report(struct check_result *r, const struct journal_op *a, const struct journal_op *b)
+static void report(const struct check_ctx *c, struct check_result *r, const struct journal_op *a,
+                   const struct journal_op *b)
 {
-    char at[32], bt[32];
+    char at[32], bt[32], look[LOOK_MAX];
     check_detail(r,
                  "file %s: two saves from version %s were both acknowledged: app %" PRIu32
-                 " at %s became %s, app %" PRIu32
-                 " at %s became %s: the first one is lost; look: SELECT * FROM audit_log WHERE resource_id = '%s'",
+                 " at %s became %s, app %" PRIu32 " at %s became %s: the first one is lost; look: %s",
                  a->file_id, a->version_before, a->app, journal_time(at, a->wall_us), a->version_after, b->app,
-                 journal_time(bt, b->wall_us), b->version_after, a->file_id);
+                 journal_time(bt, b->wall_us), b->version_after, look_at(c, LOOK_HISTORY, a->file_id, look));
 }
 
 static void run(struct check_ctx *c, struct check_result *r)
@@ -44,7 +45,7 @@ static void run(struct check_ctx *c, struct check_result *r)
     for (size_t i = 1; i < n; i++)
         if (strcmp(saves[i - 1]->file_id, saves[i]->file_id) == 0 &&
             strcmp(saves[i - 1]->version_before, saves[i]->version_before) == 0)
-            report(r, saves[i - 1], saves[i]);
+            report(c, r, saves[i - 1], saves[i]);
     r->examined = n;
     if (n == 0 && unversioned > 0)
         check_not_run(r, "not offered: the server tells no versions");

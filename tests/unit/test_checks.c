@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "checks/check.h"
 #include "drive/schema.h"
+#include "drive/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -239,7 +240,8 @@ static void judge(const struct world *w)
     char dir[] = "/tmp/checks-XXXXXX";
     volatile int interrupts = 0;
     struct result result;
-    struct cmd_ctx cmd = {.result = &result, .interrupts = &interrupts};
+    struct target target = {0};
+    struct cmd_ctx cmd = {.target = &target, .result = &result, .interrupts = &interrupts};
     struct check_ctx c = {.cmd = &cmd, .run_dir = dir};
     assert_non_null(mkdtemp(dir));
     write_run(dir, w);
