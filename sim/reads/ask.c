@@ -1,5 +1,6 @@
 /* One read, page by page, by hand: sorting, page sizes and cursors are part of what is measured. */
 #include "base/mem.h"
+#include "drive/limits.h"
 #include "drive/wire.h"
 #include "sim/app/pace.h"
 #include "sim/reads/read.h"
@@ -143,7 +144,7 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
         if (wrong)
             str_format(out->reason, sizeof(out->reason), "%s", wrong);
         http_resp_done(&resp);
-        if (resp.status != 429 || *s->stop)
+        if (resp.status != 429 || wait > DRIVE_WAIT_MOST_US || *s->stop)
             return e == ERR_OK && out->status == 200 && !wrong;
         out->reason[0] = '\0';
         struct mono from = mono_now();

@@ -12,5 +12,6 @@
 #define DRIVE_UPLOADS_PER_30MIN  20000
 #define DRIVE_LOGINS_PER_15MIN   25
 #define DRIVE_HEARTBEAT_US       (60 * US_PER_S)
+#define DRIVE_WAIT_MOST_US       (3600 * US_PER_S) /* windows are 15 and 30 min: who asks for more refuses */
 #define DRIVE_EMAIL_DOMAIN       "@load.test"
 #endif

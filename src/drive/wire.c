@@ -151,6 +151,8 @@ bool wire_http_date(struct sv s, struct wall *out)
     return true;
 }
 
+#define RETRY_MAX_S 86400
+
 int64_t wire_retry_after_us(struct sv value, struct wall now)
 {
     int64_t s;
@@ -159,10 +161,11 @@ int64_t wire_retry_after_us(struct sv value, struct wall now)
     if (value.n == 0)
         return -1;
     if (sv_to_i64(value, &s))
-        return s < 0 ? -1 : (s > 86400 ? 86400 : s) * US_PER_S;
+        return s < 0 ? -1 : (s > RETRY_MAX_S ? RETRY_MAX_S : s) * US_PER_S;
     if (!wire_http_date(value, &at))
         return -1;
-    return at.us <= now.us ? 0 : at.us - now.us;
+    int64_t left = at.us - now.us;
+    return left <= 0 ? 0 : left > RETRY_MAX_S * US_PER_S ? RETRY_MAX_S * US_PER_S : left;
 }
 
 int64_t wire_token_life_us(struct sv token)

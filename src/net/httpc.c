@@ -348,6 +348,7 @@ static const struct {
     {CURLE_PARTIAL_FILE, ERR_CLOSED, "closed in mid-answer by", PLAIN},
     {CURLE_RECV_ERROR, ERR_RESET, "connection reset by", WITH_ERRNO},
     {CURLE_SEND_ERROR, ERR_RESET, "connection reset while sending to", WITH_ERRNO},
+    {CURLE_OUT_OF_MEMORY, ERR_LIMIT, "a header line of more than 100 KiB from", PLAIN}, /* its own limit, so told */
 };
 
 static enum err explain_errno(struct errinfo *ei, enum err err, const char *what, const char *server, int os_errno)

@@ -348,6 +348,7 @@ static void refusals_are_told_apart(void **state)
                   ANSWER("423 Locked", "", "{\"message\":\"held by \\u001b[2JBob\",\"error\":\"LOCKED\"}"),
                   ANSWER("429 Too Many", "Retry-After: 7\r\n", "{\"error\":\"slow down\"} "),
                   ANSWER("429 Too Many", "RateLimit-Reset: 9\r\n", "{}"),
+                  ANSWER("429 Too Many", "Retry-After: 1000000000\r\n", "{\"error\":\"slow down\"} "),
                   ANSWER("200 OK", "", "{\"used\":5,\"total\":null,\"free\":null}    "), NULL});
     assert_int_equal(api_lock(f.api, "x", 60, "mine", &lock, &r), ERR_OK);
     assert_int_equal(r.outcome, OUT_CONFLICT);
@@ -361,6 +362,9 @@ static void refusals_are_told_apart(void **state)
     assert_string_equal(r.reason, "slow down");
     assert_int_equal(api_heartbeat(f.api, &r), ERR_OK);
     assert_int_equal(r.retry_after_us, 9 * US_PER_S);
+    assert_int_equal(api_heartbeat(f.api, &r), ERR_OK);
+    assert_int_equal(r.outcome, OUT_REFUSED); /* nobody waits for a day */
+    assert_string_equal(r.reason, "asked to wait 24 h 0 min: slow down");
     assert_int_equal(api_storage(f.api, &st, &r), ERR_OK);
     assert_int_equal(st.used, 5);
     assert_int_equal(st.total, -1);

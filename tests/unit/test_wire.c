@@ -112,6 +112,7 @@ static void retry_after(void **state)
         {"Sun, 06 Nov 1994 08:48:37 GMT", 0},
         {"Sun, 06 Foo 1994 08:49:37 GMT", -1},
         {"99999999", 86400 * US_PER_S},
+        {"Fri, 06 Nov 9998 08:49:00 GMT", 86400 * US_PER_S},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(wire_retry_after_us(sv_of(rows[i].value), now), rows[i].want);

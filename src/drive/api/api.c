@@ -5,6 +5,7 @@
 #include "drive/api/dialect.h"
 #include "drive/api/scheme.h"
 #include "drive/cmd.h"
+#include "drive/limits.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>
@@ -207,6 +208,20 @@ int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes)
 void api_reason(struct api_result *r, const char *text)
 {
     str_shown(r->reason, sizeof r->reason, sv_of(text));
+}
+
+void api_wait_asked(struct api_result *r, struct sv value)
+{
+    char text[sizeof r->reason], wait[32];
+    int64_t us = wire_retry_after_us(value, wall_now());
+    if (us < 0)
+        return;
+    r->retry_after_us = us;
+    if (r->outcome != OUT_THROTTLED || us <= DRIVE_WAIT_MOST_US)
+        return;
+    r->outcome = OUT_REFUSED;
+    str_format(text, sizeof text, "asked to wait %s: %s", str_duration(wait, sizeof wait, us), r->reason);
+    str_format(r->reason, sizeof r->reason, "%s", text);
 }
 
 enum err api_wrong(struct api_result *r, const char *what)

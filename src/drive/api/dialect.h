@@ -113,6 +113,9 @@ enum err api_wrong(struct api_result *r, const char *what);
 /* And over a request without one: may_be_done, a write that was sent, is UNKNOWN. */
 void api_no_answer(struct api_result *r, enum err err, bool may_be_done, const struct errinfo *ei);
 void api_reason(struct api_result *r, const char *text); /* escaped and cut */
+/* The Retry-After of an answer whose outcome and reason are set. Nobody waits longer than DRIVE_WAIT_MOST_US: a server
+ * that asks for that is refusing. */
+void api_wait_asked(struct api_result *r, struct sv value);
 int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes);
 /* Where the logins are given: the one folder that all work stays in, and the file in it that says it is ours. */
 #define API_PLACE       "drivesim-load"

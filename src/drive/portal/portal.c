@@ -162,7 +162,7 @@ static void verdict(const struct portal_call *c, enum err e, const struct http_r
         !wire_error((struct sv){buf_cstr(&resp->body), resp->body.len}, r->reason, sizeof(r->reason), r->code))
         snprintf(r->reason, sizeof(r->reason), "HTTP %d", resp->status);
     if (r->status == 429 || r->status == 503)
-        r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "Retry-After"), wall_now());
+        api_wait_asked(r, http_resp_header(resp, "Retry-After"));
 }
 
 /* Signed as the server asks for. The time is that of the whole, a first refusal included. */

@@ -122,7 +122,7 @@ static void close_result(enum err err, int status, const struct buf *body, struc
         struct sv text = body ? (struct sv){buf_cstr(body), body->len} : sv_of("");
         if (!wire_error(text, r->reason, sizeof r->reason, r->code))
             snprintf(r->reason, sizeof r->reason, "HTTP %d without a reason", status);
-        r->retry_after_us = wire_retry_after_us(retry_after, wall_now());
+        api_wait_asked(r, retry_after);
         if (status == 404 || status == 405)
             snprintf(r->code, sizeof r->code, "%s", API_CODE_ABSENT);
         return;

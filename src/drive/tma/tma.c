@@ -60,9 +60,9 @@ static void refused(struct api *a, const struct tma_call *c, const struct http_r
     }
     if (resp->status != 429)
         return;
-    r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "Retry-After"), wall_now());
+    api_wait_asked(r, http_resp_header(resp, "Retry-After"));
     if (r->retry_after_us < 0)
-        r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "RateLimit-Reset"), wall_now());
+        api_wait_asked(r, http_resp_header(resp, "RateLimit-Reset"));
 }
 
 struct taking {

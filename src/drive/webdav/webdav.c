@@ -104,7 +104,7 @@ static void refused(const struct dav_call *c, const struct http_resp *resp, stru
         snprintf(r->reason, sizeof r->reason, "something in it is locked");
     }
     if (resp->status == 429 || resp->status == 503)
-        r->retry_after_us = wire_retry_after_us(http_resp_header(resp, "Retry-After"), wall_now());
+        api_wait_asked(r, http_resp_header(resp, "Retry-After"));
 }
 
 static bool is_redirect(int status)
