@@ -39,7 +39,7 @@ static void recompute(const struct tree *t, struct totals *sum)
         if (n->parent == TREE_NONE)
             continue;
         struct totals *p = &sum[n->parent];
-        p->size += n->folder ? sum[i].size : n->size;
+        p->size = drive_sum(p->size, n->folder ? sum[i].size : n->size);
         p->files += n->folder ? sum[i].files : 1;
         p->folders += n->folder ? sum[i].folders + 1 : 0;
     }

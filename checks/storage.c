@@ -65,12 +65,13 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     for (uint32_t i = 0; i < t->n_accounts; i++) {
         const struct tree_account *a = &t->accounts[i];
         r->examined++;
-        total += a->sum_size;
+        total = drive_sum(total, a->sum_size);
         if (a->used != a->sum_size)
             check_detail(r,
                          "account %s (%s): storage_used is %" PRId64 ", its %" PRIu32 " files add up to %" PRId64
                          " (%+" PRId64 "); look: SELECT storage_used FROM users WHERE id = '%s'",
-                         a->id, a->email, a->used, a->files, a->sum_size, a->used - a->sum_size, a->id);
+                         a->id, a->email, a->used, a->files, a->sum_size, drive_difference(a->used, a->sum_size),
+                         a->id);
         if (a->reserved != a->reservations)
             check_detail(r, "account %s (%s): storage_reserved is %" PRId64 ", its reservations add up to %" PRId64,
                          a->id, a->email, a->reserved, a->reservations);

@@ -32,7 +32,7 @@ static void note_file(const struct planned *t, struct found *f, uint32_t at, con
     f->resized += !size;
     f->retimed += !time;
     f->n_files++;
-    f->bytes += item->size > 0 ? (uint64_t)item->size : 0;
+    f->bytes = (uint64_t)drive_sum((int64_t)f->bytes, item->size > 0 ? item->size : 0);
 }
 
 static void note_folder(struct found *f, uint32_t at, const struct drive_file *item)

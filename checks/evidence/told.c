@@ -67,7 +67,7 @@ static struct api_totals *live_totals(const struct tree *t)
         if (n->parent == TREE_NONE || n->trashed)
             continue;
         struct api_totals *p = &sum[n->parent];
-        p->bytes += n->folder ? sum[i].bytes : n->size;
+        p->bytes = drive_sum(p->bytes, n->folder ? sum[i].bytes : n->size);
         p->files += n->folder ? sum[i].files : 1;
         p->folders += n->folder ? sum[i].folders + 1 : 0;
     }
@@ -152,12 +152,13 @@ void told_storage(struct check_ctx *c, const struct tree *t, struct check_result
         if (!api || api_storage(api, &storage, &res) != ERR_OK || res.outcome != OUT_OK)
             continue;
         r->examined++;
-        total += a->sum_size;
+        total = drive_sum(total, a->sum_size);
         if (storage.used != a->sum_size)
             check_detail(r,
                          "account %s (%s): the server tells %" PRId64 " bytes in use, its %" PRIu32
                          " files add up to %" PRId64 " (%+" PRId64 "); look: GET /api/user/storage",
-                         a->id, a->email, storage.used, a->files, a->sum_size, storage.used - a->sum_size);
+                         a->id, a->email, storage.used, a->files, a->sum_size,
+                         drive_difference(storage.used, a->sum_size));
     }
     if (r->examined == 0)
         check_not_run(r, "not offered: users has no storage_used, and the server tells no account's use");

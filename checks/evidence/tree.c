@@ -108,7 +108,7 @@ void tree_add(struct tree *t, const struct tree_row *row)
         a->folders++;
     } else {
         a->files++;
-        a->sum_size += n->size;
+        a->sum_size = drive_sum(a->sum_size, n->size);
     }
 }
 

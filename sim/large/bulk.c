@@ -76,9 +76,9 @@ static MAY_YIELD enum seen look_copy(struct bulk *b)
 static MAY_YIELD void verify_storage(struct bulk *b, int64_t more, struct api_result *r)
 {
     int64_t used = b->conf->alone && b->used >= 0 ? bulk_storage_used(b) : -1;
-    if (used >= 0 && used != b->used + more)
-        call_wrong(r, "storage use is %" PRId64 " bytes, %" PRId64 " expected (was anybody else at work?)", used,
-                   b->used + more);
+    int64_t due = drive_sum(b->used, more);
+    if (used >= 0 && used != due)
+        call_wrong(r, "storage use is %" PRId64 " bytes, %" PRId64 " expected (was anybody else at work?)", used, due);
 }
 
 /* Info counts what is in the trash too, a copy leaves it out: only then the listings tell. */
@@ -288,7 +288,7 @@ static MAY_YIELD bool take_step(struct bulk *b, struct step *s)
         settle(b, s, &job, &r);
     if (r.outcome == OUT_OK)
         s->verify(b, &r);
-    s->items = b->size.files + b->size.folders + 1;
+    s->items = drive_sum(drive_sum(b->size.files, b->size.folders), 1);
     b->app.login->account->writes += s->done;
     call_record(&c, s->op, &r, (struct mono){0});
     if (!s->done || r.outcome == OUT_WRONG)

@@ -99,7 +99,7 @@ static void add_entry(const struct drive_file *f, struct bulk_totals *t, struct 
 {
     if (!f->folder) {
         t->files++;
-        t->bytes += f->size > 0 ? f->size : 0;
+        t->bytes = drive_sum(t->bytes, f->size > 0 ? f->size : 0);
         return;
     }
     struct to_visit *v = mem_alloc(sizeof(*v));
@@ -144,7 +144,7 @@ static const char *fit_to_print(struct bulk *b, const char *name)
 
 static bool larger(const struct bulk_totals *a, const struct bulk_totals *b)
 {
-    int64_t x = a->files + a->folders, y = b->files + b->folders;
+    int64_t x = drive_sum(a->files, a->folders), y = drive_sum(b->files, b->folders);
     return x != y ? x > y : a->bytes > b->bytes;
 }
 

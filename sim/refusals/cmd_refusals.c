@@ -200,7 +200,8 @@ static void compare(const struct holdings *was, const struct holdings *is, struc
     if (was->used != is->used || was->files != is->files || was->folders != is->folders || was->listed != is->listed)
         settle(v, FAILED,
                "refused, but something changed: %+" PRId64 " bytes in use, %+" PRId64 " files, %+" PRId64 " folders",
-               is->used - was->used, is->files - was->files, is->folders - was->folders);
+               drive_difference(is->used, was->used), drive_difference(is->files, was->files),
+               drive_difference(is->folders, was->folders));
 }
 
 static bool has_failed(const struct command_refusals *c, const char *key)

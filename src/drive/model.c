@@ -107,3 +107,15 @@ bool perm_parse(const char *name, unsigned *mask)
     }
     return false;
 }
+
+int64_t drive_sum(int64_t a, int64_t b)
+{
+    int64_t sum;
+    return !__builtin_add_overflow(a, b, &sum) ? sum : b < 0 ? INT64_MIN : INT64_MAX;
+}
+
+int64_t drive_difference(int64_t a, int64_t b)
+{
+    int64_t left;
+    return !__builtin_sub_overflow(a, b, &left) ? left : b > 0 ? INT64_MIN : INT64_MAX;
+}

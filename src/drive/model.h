@@ -128,6 +128,11 @@ enum perm_bit {
 const char *perm_name(enum perm_bit bit);
 bool perm_parse(const char *name, unsigned *mask);
 
+/* Sizes and counts come from servers and rows, which may say anything: sums and differences that no int64_t holds stay
+ * at its end. */
+int64_t drive_sum(int64_t a, int64_t b);
+int64_t drive_difference(int64_t a, int64_t b);
+
 /* One entry of a listing. Strings live in the arena that the listing was read into. */
 struct drive_file {
     const char *id, *name, *parent_id; /* parent_id NULL: root or not told */

@@ -47,8 +47,28 @@ static void statuses(void **state)
     }
 }
 
+static void sums_stay_in_range(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t a, b, sum, difference;
+    } rows[] = {
+        {1, 2, 3, -1},
+        {INT64_MAX, 1, INT64_MAX, INT64_MAX - 1},
+        {INT64_MAX, -1, INT64_MAX - 1, INT64_MAX},
+        {INT64_MIN, 1, INT64_MIN + 1, INT64_MIN},
+        {INT64_MIN, -1, INT64_MIN, INT64_MIN + 1},
+        {INT64_MAX, INT64_MAX, INT64_MAX, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(drive_sum(rows[i].a, rows[i].b), rows[i].sum);
+        assert_int_equal(drive_difference(rows[i].a, rows[i].b), rows[i].difference);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(statuses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(statuses),
+                                       cmocka_unit_test(sums_stay_in_range)};
     return cmocka_run_group_tests_name("model", tests, NULL, NULL);
 }

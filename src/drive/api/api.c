@@ -198,11 +198,13 @@ void api_result_init(struct api_result *r)
 }
 
 /* Time is allowed again for each so many bytes. */
-#define TRANSFER_STEP (4 * 1024 * 1024)
+#define TRANSFER_STEP    (4 * 1024 * 1024)
+#define TRANSFER_MOST_US (86400 * US_PER_S) /* a size is what a server says: it must not make a wait endless */
 
 int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes)
 {
-    return a->timeout_us * (int64_t)(1 + transfer_bytes / TRANSFER_STEP);
+    int64_t steps = 1 + (int64_t)(transfer_bytes / TRANSFER_STEP), most = TRANSFER_MOST_US / a->timeout_us;
+    return a->timeout_us * (steps <= most ? steps : most > 0 ? most : 1);
 }
 
 void api_reason(struct api_result *r, const char *text)
