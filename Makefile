@@ -112,16 +112,27 @@ $(OBJ)/tests/live_%: tests/sys/live_%.c $(ARCHIVES) $(OBJ)/flags
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) -MMD -MP $(LDFLAGS) -o $@ $< $(LINK) -lcmocka
 
+# Under a sanitizer whoever has something to report, a server that a test left in the background too, writes a file:
+# one of them fails the kind of test.
+ifneq ($(filter asan tsan,$(V)),)
+REPORTS := $(abspath $(OBJ))/reports
+export ASAN_OPTIONS  := log_path=$(REPORTS)/asan
+export UBSAN_OPTIONS := print_stacktrace=1:log_path=$(REPORTS)/ubsan
+export TSAN_OPTIONS  := second_deadlock_stack=1:log_path=$(REPORTS)/tsan
+WATCHED = rm -rf $(REPORTS); mkdir -p $(REPORTS);
+JUDGED  = ; status=$$?; cat $(REPORTS)/* 2>/dev/null && status=1; exit $$status
+endif
+
 unit: $(UNIT)
-	@CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 $(UNIT)
+	@$(WATCHED) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 $(UNIT) $(JUDGED)
 # The others wait more than they work: so many at once, those that take longest first.
 LONG := bigfiles content meta store run chaos servers judge stack bulk webdav sftp refusals file_cases run_verdicts cases run_sessions ramp run_events run_streams
 SLOW_FIRST = $(wildcard $(LONG:%=tests/$@/%.t)) $(filter-out $(LONG:%=tests/$@/%.t),$(sort $(wildcard tests/$@/*.t)))
 comp: $(OBJ)/sim.bin
-	@$(PROVE) -j6 $(SLOW_FIRST)
+	@$(WATCHED) $(PROVE) -j6 $(SLOW_FIRST) $(JUDGED)
 # Each has a stack of its own.
 sys: $(OBJ)/sim.bin $(patsubst tests/sys/%.c,$(OBJ)/tests/%,$(wildcard tests/sys/live_*.c))
-	@$(PROVE) -j4 $(SLOW_FIRST)
+	@$(WATCHED) $(PROVE) -j4 $(SLOW_FIRST) $(JUDGED)
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -132,7 +143,7 @@ $(OBJ)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(wildcard tests/fuzz/*.h
 	$(call say,CC $<)$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(LDFLAGS) -o $@ $< $(FUZZ_MAIN) $(LINK)
 
 replay: $(FUZZ)
-	@$(PROVE) $(FUZZ)
+	@$(WATCHED) $(PROVE) $(FUZZ) $(JUDGED)
 fuzz-run: $(FUZZ)
 	@for f in $(FUZZ); do n=$${f##*/}; mkdir -p $(OBJ)/found/$$n; echo "fuzzing $$n"; \
 	  $$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
@@ -180,6 +191,7 @@ lint:
 	@for h in $(filter %.h,$(C_FILES)); do printf '#include "%s"\n' $$h | \
 	  $(CC) $(CPPFLAGS) -Itests/unit -Itests/fuzz $(CFLAGS) -Wno-unused-function -fsyntax-only -x c - || \
 	  { echo "$$h does not stand alone"; exit 1; }; done
+	@$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) -fsyntax-only $(wildcard tests/fuzz/*.c)
 
 define HELP
 make                build/sim

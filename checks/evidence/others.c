@@ -114,8 +114,13 @@ static MAY_YIELD struct map *find_others(struct check_ctx *c)
 
 bool check_changed_by_others(struct check_ctx *c, const char *id)
 {
-    if (!c->others)
-        c->others = find_others(c);
+    if (!c->others) {
+        struct map *found = find_others(c);
+        if (!c->others) /* nobody asked and found them meanwhile */
+            c->others = found;
+        else
+            map_free(&found);
+    }
     return map_get(c->others, sv_of(id)) != NULL;
 }
 

@@ -75,6 +75,8 @@ enum err ramp_parse_steps(const char *text, struct ramp_steps *out, struct errin
 
 /* ---- rates ---- */
 
+#define SLOWEST_PER_S (1.0 / 3600) /* slower is a slip of the pen, and times of sessions would leave their range */
+
 /* Cuts "/s" or "/min" off; its seconds, or 0 when neither stands there. */
 static double cut_unit(struct sv *text)
 {
@@ -94,8 +96,10 @@ enum err ramp_parse_rate(const char *text, double *per_s, struct errinfo *ei)
 {
     struct sv t = sv_of(text);
     double seconds = cut_unit(&t), n;
-    if (!sv_to_f64(t, &n) || n < 0 || n > 1e6)
-        return err_set(ei, ERR_USAGE, "a rate is written 5/s or 300/min, 0 for all at once; not \"%s\"", text);
+    if (!sv_to_f64(t, &n) || n < 0 || n > 1e6 || (n > 0 && n / (seconds > 0 ? seconds : 1) < SLOWEST_PER_S))
+        return err_set(ei, ERR_USAGE,
+                       "a rate is written 5/s or 300/min, 0 for all at once, and is one an hour at least; not \"%s\"",
+                       text);
     *per_s = n / (seconds > 0 ? seconds : 1);
     return ERR_OK;
 }

@@ -1,6 +1,7 @@
 /* What stands in a request besides its framing, as the server reads it: the first line is the path with its query, the
  * second a header's value, which every reader of one sees, the rest a name that goes into an answer. */
 #include "base/arena.h"
+#include "base/utf8.h"
 #include "fuzz.h"
 #include "server/access/token.h"
 #include "server/events/events.h"
@@ -35,7 +36,7 @@ static void read_query(struct request *r)
     (void)req_query_valid(r);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *v = req_query(r, names[i]);
-        MUST(!v || str_utf8_valid(sv_of(v)));
+        MUST(!v || utf8_valid(sv_of(v)));
     }
 }
 

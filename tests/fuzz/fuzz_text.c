@@ -4,6 +4,7 @@
 #include "base/compare.h"
 #include "base/digest.h"
 #include "base/opt.h"
+#include "base/utf8.h"
 #include "fuzz.h"
 #include "net/http_url.h"
 #include "store/pg_impl.h"
@@ -23,9 +24,9 @@ static void read_numbers(struct sv s, const char *z)
         MUST(i < 0 || u > INT64_MAX || (uint64_t)i == u);
     if (sv_to_f64(s, &d))
         MUST(d == d && d - d == 0); /* a number, and a finite one */
-    if (opt_parse_duration(z, &us) == ERR_OK)
+    if (opt_parse_duration(sv_of(z), &us) == ERR_OK)
         MUST(us >= 0);
-    if (opt_parse_size(z, &bytes) == ERR_OK)
+    if (opt_parse_size(sv_of(z), &bytes) == ERR_OK)
         MUST(bytes >= 0);
     enum compare c;
     MUST(compare_parse(z, &c) <= 2);
@@ -69,14 +70,14 @@ static void show(struct sv s)
 {
     struct buf out = BUF_INIT(16 << 20);
     MUST(str_escape(&out, s, 80) == ERR_OK);
-    MUST(str_utf8_valid((struct sv){out.data, out.len}));
+    MUST(utf8_valid((struct sv){out.data, out.len}));
     for (size_t i = 0; i < out.len; i++)
         MUST((unsigned char)out.data[i] >= 0x20 && out.data[i] != 0x7f);
     buf_done(&out);
-    size_t cut = str_utf8_cut(s, 20);
+    size_t cut = utf8_cut(s, 20);
     MUST(cut <= 20 && cut <= s.n);
-    if (str_utf8_valid(s))
-        MUST(str_utf8_length(s) <= s.n && str_utf8_valid((struct sv){s.p, cut}));
+    if (utf8_valid(s))
+        MUST(utf8_length(s) <= s.n && utf8_valid((struct sv){s.p, cut}));
 }
 
 static void read_urls(const char *z)

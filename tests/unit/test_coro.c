@@ -152,13 +152,13 @@ static void many_sleep_at_once(void **state)
     struct group g = {0};
     struct mono from = mono_now();
     for (int i = 0; i < 200; i++) {
-        ms[i] = i % 20;
+        ms[i] = 200 + i % 20;
         group_spawn(loop, &g, sleeps, &ms[i]);
     }
     assert_int_equal(coro_count(), 200);
     group_wait(loop, &g);
     assert_int_equal(g.running, 0);
-    assert_true(mono_diff(mono_now(), from) < 1000 * US_PER_MS);
+    assert_true(mono_diff(mono_now(), from) < 20 * US_PER_S); /* one after the other takes twice that */
     sleeps(&ms[3]);
 }
 

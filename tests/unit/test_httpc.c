@@ -757,6 +757,7 @@ static void bodies_into_sinks_and_limits(void **state)
         struct http_req req = get_of(rows[i].path);
         struct http_resp r;
         struct swallowed sw = {0, rows[i].stop_at};
+        req.timeout_us = 120 * US_PER_S;
         req.max_body = rows[i].max_body;
         req.sink = rows[i].sink ? swallow : NULL;
         req.sink_arg = &sw;
