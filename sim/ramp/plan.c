@@ -75,7 +75,8 @@ enum err ramp_parse_steps(const char *text, struct ramp_steps *out, struct errin
 
 /* ---- rates ---- */
 
-#define SLOWEST_PER_S (1.0 / 3600) /* slower is a slip of the pen, and times of sessions would leave their range */
+#define FASTEST_BYTES_PER_S 1e15         /* of a link: more is no number that anybody measured */
+#define SLOWEST_PER_S       (1.0 / 3600) /* slower is a slip of the pen, and times of sessions would leave their range */
 
 /* Cuts "/s" or "/min" off; its seconds, or 0 when neither stands there. */
 static double cut_unit(struct sv *text)
@@ -118,7 +119,7 @@ enum err ramp_parse_link(const char *text, double *bytes_per_s, struct errinfo *
         if (!sv_ends(t, sv_of(rows[i].unit)))
             continue;
         struct sv number = {t.p, t.n - strlen(rows[i].unit)};
-        if (!sv_to_f64(sv_trim(number), &n) || n <= 0)
+        if (!sv_to_f64(sv_trim(number), &n) || n <= 0 || n * rows[i].bytes > FASTEST_BYTES_PER_S)
             break;
         *bytes_per_s = n * rows[i].bytes;
         return ERR_OK;

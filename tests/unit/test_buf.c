@@ -74,6 +74,7 @@ static void arena_is_aligned_and_zeroed(void **state)
     big[(1 << 20) - 1] = 'x';
     assert_string_equal(arena_printf(a, "%s/%d", "k", 5), "k/5");
     assert_string_equal(arena_strndup(a, "abcdef", 3), "abc");
+    assert_string_equal(arena_strndup(a, NULL, 0), ""); /* as what is left of a split text */
     assert_null(arena_strdup(a, NULL));
     arena_free(&a);
     assert_null(a);

@@ -59,6 +59,8 @@ static void rates_and_links(void **state)
         {"0", ramp_parse_rate, 0},
         {"5/h", ramp_parse_rate, -1},
         {"-1/s", ramp_parse_rate, -1},
+        {"1/min", ramp_parse_rate, 1.0 / 60},
+        {"0.0000000002/s", ramp_parse_rate, -1}, /* one in 160 years */
         {"", ramp_parse_rate, -1},
         {"110MB/s", ramp_parse_link, 110e6},
         {"1Gbit/s", ramp_parse_link, 125e6},
@@ -67,6 +69,7 @@ static void rates_and_links(void **state)
         {"7B", ramp_parse_link, 7},
         {"110", ramp_parse_link, -1},
         {"MB/s", ramp_parse_link, -1},
+        {"1e300GB/s", ramp_parse_link, -1},
         {"0MB/s", ramp_parse_link, -1},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

@@ -86,6 +86,7 @@ static void test_query(void **state)
     assert_null(req_query(&r, "nul"));
     assert_null(req_query(&r, "utf"));
     assert_null(req_query(&r, "missing"));
+    assert_string_equal(req_query(&r, "e"), "");
     r.query = SV("");
     assert_null(req_query(&r, "a"));
     arena_free(&mem);

@@ -297,9 +297,7 @@ void reply_end(struct request *r, bool complete)
     if (!x->begun || x->ended)
         return;
     x->ended = true;
-    if (x->no_body)
-        complete = true;
-    else if (!complete || x->answer_left > 0)
+    if (!x->no_body && (!complete || x->answer_left > 0))
         x->cut = true;
     if (x->cut)
         return;
