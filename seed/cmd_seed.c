@@ -58,7 +58,9 @@ static void plan(struct seeder *s)
                                  .bytes_scale = s->conf->bytes_scale,
                                  .preset = preset,
                                  .seed = (uint64_t)s->ctx->common->seed,
-                                 .account = a};
+                                 .account = a,
+                                 .name_max =
+                                     s->conf->name_max ? (unsigned)s->conf->name_max : s->ctx->target->name_max};
         planned_make(&s->trees[a], &c);
         found_init(&s->founds[a], &s->trees[a]);
     }
@@ -241,6 +243,8 @@ static const struct opt opts[] = {
      "file sizes: drive (scale 1 is about 1 GiB) or desktop"},
     {"bytes-scale", 0, "X", OPT_NUM, offsetof(struct seed_conf, bytes_scale), 0.00001, 1000,
      "multiplies the file sizes"},
+    {"name-max", 0, "BYTES", OPT_INT, offsetof(struct seed_conf, name_max), 40, 255,
+     "no file name longer than this (default: what the server is known to take)"},
     {"explain", 0, NULL, OPT_FLAG, offsetof(struct seed_conf, explain), 0, 0,
      "print the planned tree against its targets; asks no server"},
     {"jobs", 'j', "N", OPT_INT, offsetof(struct seed_conf, jobs), 0, 1000,

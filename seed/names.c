@@ -212,6 +212,7 @@ static const char *const qualifiers[] = {
 
 #define PICK(r, list) (list)[rng_below(r, ARRAY_LEN(list))]
 #define TEXT_MAX      1024
+#define NUMBER_ROOM   5 /* " 123" and a dot */
 
 /* Shares in percent; what an office has, then what a household has. */
 static const struct {
@@ -378,7 +379,21 @@ const char *names_folder(struct names *s, struct rng *r, struct arena *mem)
     return give(s, text, "", mem);
 }
 
-const char *names_file(struct names *s, struct rng *r, struct arena *mem, const char **ext)
+/* At a character's begin; a space at the end is no name's end. */
+static void cut_stem(char *text, size_t max)
+{
+    size_t n = strlen(text);
+    if (n <= max)
+        return;
+    n = max;
+    while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    while (n > 1 && (text[n - 1] == ' ' || text[n - 1] == '-'))
+        n--;
+    text[n] = '\0';
+}
+
+const char *names_file(struct names *s, struct rng *r, struct arena *mem, size_t max_bytes, const char **ext)
 {
     double w[ARRAY_LEN(extensions)];
     char text[TEXT_MAX];
@@ -386,5 +401,7 @@ const char *names_file(struct names *s, struct rng *r, struct arena *mem, const 
         w[i] = extensions[i].share;
     *ext = extensions[rng_weighted(r, w, ARRAY_LEN(extensions))].ext;
     file_stem(text, r);
+    if (max_bytes)
+        cut_stem(text, max_bytes - strlen(*ext) - NUMBER_ROOM);
     return give(s, text, *ext, mem);
 }

@@ -13,6 +13,6 @@ struct names {
 void names_init(struct names *s, size_t expected);
 void names_done(struct names *s);
 const char *names_folder(struct names *s, struct rng *r, struct arena *mem);
-/* *ext: the name's extension, static; "" for a few. */
-const char *names_file(struct names *s, struct rng *r, struct arena *mem, const char **ext);
+/* max_bytes: 0, or what is longer loses the end of its stem. *ext: the name's extension, static; "" for a few. */
+const char *names_file(struct names *s, struct rng *r, struct arena *mem, size_t max_bytes, const char **ext);
 #endif

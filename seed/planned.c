@@ -72,7 +72,7 @@ static struct rng stream_of(const struct planned *t, uint64_t stream)
 static void make_file(struct planned *t, struct planned_file *f, uint32_t at, struct names *names, struct rng *r)
 {
     double age = rng_exp(r, AGE_MEAN_S);
-    f->name = names_file(names, r, t->mem, &f->ext);
+    f->name = names_file(names, r, t->mem, t->conf.name_max, &f->ext);
     f->modified_s = NEWEST_S - (int64_t)(age < AGE_MOST_S ? age : fmod(age, AGE_MOST_S));
     f->key = rng_mix64(t->stream_seed ^ rng_mix64(((uint64_t)t->conf.account << 32 | at) + 1));
     f->key += f->key == 0;

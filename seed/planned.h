@@ -12,7 +12,8 @@ struct planned_conf {
     double scale, bytes_scale;
     enum shape_preset preset;
     uint64_t seed;
-    unsigned account; /* 0 is owner@load.test */
+    unsigned account;  /* 0 is owner@load.test */
+    unsigned name_max; /* bytes of a file's name; 0: as they come, up to 255 */
 };
 struct planned_folder {
     const char *name;

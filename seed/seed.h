@@ -17,7 +17,8 @@ struct seed_conf {
     const char *preset;
     double bytes_scale;
     bool explain;
-    int64_t jobs; /* 0: measured */
+    int64_t jobs;     /* 0: measured */
+    int64_t name_max; /* bytes; 0: what the server is known to take */
 };
 
 struct seed_login {

@@ -30,6 +30,7 @@ struct target {
     char *dialect;               /* --dialect, likewise; NULL: by the URL's scheme */
     struct target_login *logins; /* given: of the URL and --users; none where the server signs up its own */
     size_t n_logins;
+    unsigned name_max;    /* bytes of a file's name, found out likewise; 0: as many as any */
     bool logins_made;     /* found out when the target was asked: with the first one's help seed makes others */
     bool own_stack;       /* url is that of this folder's stack (.sim) */
     const char *url_from; /* static: "the environment", ".env" or ".sim/env"; NULL without a url */

@@ -215,8 +215,10 @@ static MAY_YIELD enum err greet(const struct cmd_ctx *ctx, bool *done, struct er
     *done = err || a->dialect->greet;
     if (!err && a->dialect->greet)
         err = a->dialect->greet(a, ei);
-    if (!err && a->dialect->greet)
+    if (!err && a->dialect->greet) {
         ctx->target->logins_made = api_caps(a) & API_CAP_SIGN_UP;
+        ctx->target->name_max = a->name_max;
+    }
     api_free(&a);
     return err;
 }

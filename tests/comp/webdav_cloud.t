@@ -38,6 +38,16 @@ sub asked {
     return "$what /$where";
 }
 
+# ---- names
+{
+    # Seed 15 has a name of 239 bytes: too long for a cloud, which writes to a longer one first.
+    my $r = run_on(cloud(), qw(seed 0 0.005 --seed 15));
+    is $r->{status}, 0, 'no file name is longer than a cloud takes' or diag $r->{out}, $r->{err};
+    $r = run_on(cloud(), qw(seed 0 0.005 --seed 15 --name-max 255));
+    is $r->{status}, 1, 'unless it is asked for';
+    like $r->{out}, qr/upload: 500 Error while copying file/, 'and then the server\'s reason is told' or diag $r->{out}, $r->{err};
+}
+
 # ---- accounts
 {
     my $d = cloud();

@@ -241,6 +241,8 @@ sub do_PUT {
     return (400, 'application/xml', '<d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns"><s:message>The computed checksum does not match the one received from the client.</s:message></d:error>')
         if ($self->{c}{checksum} // '') eq 'refuse' && $path !~ /made-by/ || ($h->{'oc-checksum'} // '') =~ /^SHA1:(.*)/ && sha1_hex($body) ne $1;
     return (409, undef, '') if !$self->parent_ok($path);
+    return (500, 'application/xml', '<d:error xmlns:d="DAV:" xmlns:s="http://sabredav.org/ns"><s:message>Error while copying file to target location</s:message></d:error>')
+        if $self->{c}{cloud} && length(($path =~ m{([^/]*)$})[0]) > 227; # it writes to a longer name first
     $self->store($path, $self->{c}{empty} && $path !~ /made-by/ ? '' : $body);
     $self->{tree}{$path}{sum} = $h->{'oc-checksum'};
     return ($n ? 204 : 201);

@@ -175,6 +175,31 @@ static void names_are_valid_and_unique(void **state)
     planned_done(&t);
 }
 
+/* What is too long for a server loses its end, everything else is as it was. */
+static void names_are_cut_to_fit(void **state)
+{
+    (void)state;
+    struct planned whole = make(0.2, 3, 0), cut;
+    struct planned_conf c = whole.conf;
+    size_t shorter = 0;
+    c.name_max = 100;
+    planned_make(&cut, &c);
+    for (uint32_t i = 0; i < cut.counts.files; i++) {
+        const struct planned_file *a = &whole.files[i], *b = &cut.files[i];
+        assert_true(strlen(b->name) <= 100);
+        assert_null(path_name_problem_file(sv_of(b->name)));
+        assert_int_equal(planned_lookup(&cut, b->folder, b->name), i | PLANNED_FILE);
+        if (strlen(a->name) > 100)
+            shorter++;
+        else
+            assert_string_equal(a->name, b->name);
+        assert_true(a->key == b->key && a->size == b->size);
+    }
+    assert_true(shorter > 5);
+    planned_done(&whole);
+    planned_done(&cut);
+}
+
 static void sizes_follow_the_preset(void **state)
 {
     (void)state;
@@ -243,13 +268,10 @@ static void emails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_exact),
-        cmocka_unit_test(same_seed_same_manifest),
-        cmocka_unit_test(manifest_of_found),
-        cmocka_unit_test(names_are_valid_and_unique),
-        cmocka_unit_test(sizes_follow_the_preset),
-        cmocka_unit_test(distributions),
-        cmocka_unit_test(emails),
+        cmocka_unit_test(counts_are_exact),     cmocka_unit_test(same_seed_same_manifest),
+        cmocka_unit_test(manifest_of_found),    cmocka_unit_test(names_are_valid_and_unique),
+        cmocka_unit_test(names_are_cut_to_fit), cmocka_unit_test(sizes_follow_the_preset),
+        cmocka_unit_test(distributions),        cmocka_unit_test(emails),
     };
     return cmocka_run_group_tests_name("seed tree", tests, NULL, NULL);
 }

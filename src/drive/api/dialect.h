@@ -88,6 +88,7 @@ struct api {
     char *tree;          /* api_tree; NULL: "" */
     char *token;         /* NULL: not signed in */
     struct mono token_since;
+    unsigned name_max; /* bytes of a file's name that the server is known to take; 0: as many as any */
     bool went_on;      /* with a session that was known: api_went_on */
     char *app_version; /* NULL: ours */
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;

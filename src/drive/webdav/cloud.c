@@ -13,6 +13,9 @@
 #define FILES_PATH "/remote.php/dav/files/"
 #define SUM_KIND   "SHA1:" /* ownCloud refuses what it does not know; Nextcloud keeps what it is given */
 #define TRASH_PATH "/remote.php/dav/trashbin/"
+/* They write a file under its name and ".ocTransferId" with a number of up to 10 digits and ".part" first, in a file
+ * system that takes 255 bytes; a longer name ends with 500 (seen on Nextcloud 24). */
+#define CLOUD_NAME_MAX (255 - 13 - 10 - 5)
 
 static int keep(void *arg, const char *p, size_t n)
 {
@@ -52,13 +55,15 @@ static char *users_path(const char *before, const char *kind, const char *user)
     return buf_take(&path, NULL);
 }
 
-static void set_files(struct dav *d, const char *before, const char *user)
+static void set_files(struct api *a, const char *before, const char *user)
 {
+    struct dav *d = dav_of(a);
     mem_free(d->files);
     mem_free(d->trash);
     d->files = users_path(before, FILES_PATH, user);
     d->trash = user ? users_path(before, TRASH_PATH, user) : NULL;
     d->own_cloud = user != NULL;
+    a->name_max = d->own_cloud ? CLOUD_NAME_MAX : 0;
 }
 
 /* The server's own path: what stands before /remote.php, or the whole. */
@@ -96,7 +101,7 @@ enum err dav_find_files(struct api *a, struct api_result *r)
         snprintf(r->reason, sizeof r->reason, "it takes a user and a password");
     }
     if (!err)
-        set_files(d, cloud ? base : d->prefix, cloud ? (d->user ? d->user : "") : NULL);
+        set_files(a, cloud ? base : d->prefix, cloud ? (d->user ? d->user : "") : NULL);
     mem_free(base);
     return err;
 }
