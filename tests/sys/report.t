@@ -11,7 +11,7 @@ my $stack = Sim::Stack->new('--no-server');
 my $server = Serve->new($stack);
 my $dir = $stack->{dir};
 my %env = (env => { TMA_URL => $server->url }, timeout => 120);
-my @forms = qw(json csv junit prometheus hdr);
+my @forms = qw(json csv html junit prometheus hdr);
 sub files { my ($name) = @_; return map { ("--$_", "$name.$_") } @forms }
 
 my $r = $stack->sim([qw(seed 1 0.01)], %env);
@@ -30,6 +30,10 @@ subtest 'the forms of a run' => sub {
     like $prometheus, qr/^drivesim_exit_status 0$/m, 'Prometheus: the exit status';
     like $prometheus, qr/^drivesim_operations_total\{operation="download",outcome="ok"\} $j->{operations}{download}{ok}$/m, 'Prometheus: downloads';
     unlike $prometheus, qr/^(?!#|drivesim_\w+(?:\{(?:\w+="(?:[^"\\]|\\.)*",?)*\})? [-+.e\d]+$)/m, 'Prometheus: every line is well-formed';
+    my $html = slurp("$dir/run.html");
+    like $html, qr{<h1>sim run: <b>healthy}, 'page: the verdict';
+    like $html, qr{<title>$_</title>}, "page: $_" for 'Operations', 'Latency of download', 'Latency by percentile', 'Event streams up', 'Processor';
+    unlike $html, qr{<script|<link|src=|url\(}, 'page: complete in itself';
     my $hdr = slurp("$dir/run.hdr");
     like $hdr, qr/^#\[Histogram log format version 1\.3\]$/m, 'HDR: its format';
     like $hdr, qr/^Tag=download,[\d.]+,[\d.]+,[\d.]+,HISTFAAA[A-Za-z0-9+\/=]+$/m, 'HDR: a histogram';

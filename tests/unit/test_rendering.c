@@ -220,6 +220,33 @@ static void hdr_is_what_others_write(void **state)
     result_done(&r);
 }
 
+static void page_is_whole_and_harmless(void **state)
+{
+    (void)state;
+    static const char *const pairs[] = {"section", "table", "tbody", "ul", "div", "dl", "figure", "svg", "details"};
+    struct result r;
+    char open[20], close[20];
+    fill(&r);
+    char *text = made(&r, RENDERING_HTML);
+    assert_true(
+        holds(text, "<h1>sim run: <b>not healthy: 1 operation failed, 1 check violated, 1 threshold missed</b></h1>"));
+    assert_true(holds(text, "violated: <b>storage</b>"));
+    assert_true(holds(text, "missed: <b>save.p99&lt;5ms</b>"));
+    assert_true(holds(text, "http://127.0.0.1:1/?a=&quot;&lt;b&gt;&quot;"));
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        snprintf(open, sizeof(open), "<%s", pairs[i]);
+        snprintf(close, sizeof(close), "</%s>", pairs[i]);
+        assert_int_equal(count(text, open), count(text, close));
+    }
+    assert_null(strstr(text, "<script"));
+    assert_null(strstr(text, "src="));
+    assert_null(strstr(text, "href="));
+    assert_null(strchr(text, '\x1b'));
+    assert_null(strchr(text, '\xff'));
+    mem_free(text);
+    result_done(&r);
+}
+
 /* Nothing happened, and one thing did. */
 static void empty_and_single(void **state)
 {
@@ -304,6 +331,12 @@ static void a_course_in_memory(void **state)
     assert_int_equal(count(text, "Tag=save,"), 2);
     assert_true(holds(text, "Tag=save,1.000,1.000,3.000,"));
     mem_free(text);
+    for (int i = 2; i < 500; i++)
+        add_span(r.series, i, "window", 1000 + i);
+    text = made(&r, RENDERING_HTML);
+    assert_true(holds(text, "<title>Latency of save</title>"));
+    assert_true(strlen(text) < 60000); /* more points than a plot shows are joined */
+    mem_free(text);
     result_done(&r);
 }
 
@@ -336,6 +369,7 @@ int main(void)
         cmocka_unit_test(junit_has_a_case_each),
         cmocka_unit_test(prometheus_is_well_formed),
         cmocka_unit_test(hdr_is_what_others_write),
+        cmocka_unit_test(page_is_whole_and_harmless),
         cmocka_unit_test(empty_and_single),
         cmocka_unit_test(a_killed_run_can_be_told),
         cmocka_unit_test(a_course_in_memory),

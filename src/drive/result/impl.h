@@ -18,6 +18,7 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
 /* The forms, one a file: rows of rendering.c. */
 enum err rendering_json(const struct doc *d, struct buf *out) WARN_UNUSED;
 enum err rendering_csv(const struct doc *d, struct buf *out) WARN_UNUSED;
+enum err rendering_html(const struct doc *d, struct buf *out) WARN_UNUSED;
 enum err rendering_junit(const struct doc *d, struct buf *out) WARN_UNUSED;
 enum err rendering_prometheus(const struct doc *d, struct buf *out) WARN_UNUSED;
 enum err rendering_hdr(const struct doc *d, struct buf *out) WARN_UNUSED;

@@ -4,8 +4,11 @@ static const struct {
     const char *key;
     enum err (*make)(const struct doc *d, struct buf *out);
 } rows[RENDERING_COUNT] = {
-    [RENDERING_JSON] = {"json", rendering_json},    [RENDERING_CSV] = {"csv", rendering_csv},
-    [RENDERING_JUNIT] = {"junit", rendering_junit}, [RENDERING_PROMETHEUS] = {"prometheus", rendering_prometheus},
+    [RENDERING_JSON] = {"json", rendering_json},
+    [RENDERING_CSV] = {"csv", rendering_csv},
+    [RENDERING_HTML] = {"html", rendering_html},
+    [RENDERING_JUNIT] = {"junit", rendering_junit},
+    [RENDERING_PROMETHEUS] = {"prometheus", rendering_prometheus},
     [RENDERING_HDR] = {"hdr", rendering_hdr},
 };
 
@@ -21,7 +24,7 @@ enum err rendering_make(enum rendering which, const struct doc *d, struct buf *o
 
 bool rendering_shows_course(enum rendering which)
 {
-    return which == RENDERING_HDR;
+    return which == RENDERING_HTML || which == RENDERING_HDR;
 }
 
 enum err rendering_json(const struct doc *d, struct buf *out)

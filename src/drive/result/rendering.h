@@ -9,6 +9,7 @@
 #define RENDERINGS(X) \
     X(JSON, json, "write the result as JSON; - is stdout") \
     X(CSV, csv, "write one line an operation as CSV; - is stdout") \
+    X(HTML, html, "write a page with plots, complete in itself") \
     X(JUNIT, junit, "write checks, thresholds and conditions as JUnit XML") \
     X(PROMETHEUS, prometheus, "write the figures as Prometheus text, for its textfile\ncollector") \
     X(HDR, hdr, "write the latencies along time as an HdrHistogram log")
