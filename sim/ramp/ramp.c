@@ -2,6 +2,7 @@
  * fast as it did before the first step: what one step left behind must not be measured as the next one's. */
 #include "sim/ramp/ramp.h"
 #include "base/mem.h"
+#include "drive/result/series.h"
 #include "sim/kill_switch.h"
 #include "sim/ramp/crowd.h"
 #include "sim/ramp/parts.h"
@@ -148,6 +149,17 @@ static void sum_up(struct ramp *r, struct ramp_step *s)
                               uploads ? r->conf->link_bytes_per_s : 0, r->conf->work.bytes);
 }
 
+/* Apps keep a finer course themselves, as in a run. */
+static void keep_course(const struct ramp *r, const struct ramp_step *s)
+{
+    struct series *course = r->w->ctx->result->series;
+    const struct series_span span = {.from = s->began, .to = mono_add(s->began, s->took_us), .phase = "step"};
+    if (!course || r->conf->work.kind == RAMP_APPS)
+        return;
+    jsonw_i64(series_begin(course, &span, &s->stats), "sessions", s->asked);
+    series_end(course);
+}
+
 static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
 {
     const struct ramp_conf *conf = r->conf;
@@ -161,8 +173,10 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
         e = session_apps_run(r, s, ei);
     else
         run_sessions(r, s);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
         sum_up(r, s);
+        keep_course(r, s);
+    }
     ramp_guard_end(r);
     if (e != ERR_OK)
         return e;
@@ -197,7 +211,7 @@ static enum err open_log(struct ramp *r, struct errinfo *ei)
     kill_switch_name(r->w->ctx->kill_switch, r->run_dir);
     r->w->ctx->result->run_holds = "files";
     snprintf(r->w->ctx->result->run_dir, sizeof(r->w->ctx->result->run_dir), "%s", r->run_dir);
-    return ERR_OK;
+    return rundir_keep_course(r->w->ctx, r->run_dir, ei);
 }
 
 static enum err close_log(struct ramp *r, struct errinfo *ei)

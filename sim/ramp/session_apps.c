@@ -38,7 +38,7 @@ static void after_settling(void *arg)
     const struct ramp_conf *conf = f->r->conf;
     done_wait(f->w->loop, &f->begun);
     if (f->w->phase == PHASE_MEASURE && worker_sleep(f->w, conf->settle_us, PHASE_SETTLE)) {
-        meter_next_interval(&f->w->meter);
+        report_gather(&f->report);
         f->w->meter.total = &f->s->stats;
         f->s->measure_from = mono_now();
         watch_lap(f->r->w->watch, WATCH_LAP_REPORT, &f->s->server);
@@ -62,7 +62,7 @@ static void refresh(void *arg)
 {
     struct fleet *f = arg;
     struct ramp_step *s = f->s;
-    meter_next_interval(&f->w->meter);
+    report_gather(&f->report);
     uint64_t failed = stats_failed_all(&s->stats) + stats_failed_all(&f->before);
     s->ok = s->peak = f->w->listed;
     s->refused = (unsigned)(with_outcome(f, OUT_REFUSED) + with_outcome(f, OUT_THROTTLED));
@@ -168,7 +168,7 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     enum err e = prepare(&f, actions, ei);
     if (e == ERR_OK) {
         carry_out(&f, actions);
-        meter_next_interval(&f.w->meter);
+        report_gather(&f.report);
         sum_up(&f);
     }
     s->took_us = mono_diff(mono_now(), s->began);

@@ -336,6 +336,9 @@ static void add_results(struct run *run, const struct phases *c)
     struct buf timeline = BUF_INIT(1 << 20);
     timeline_json(&w->meter, zero, &timeline);
     result_part(r, "timeline", &timeline);
+    struct buf injected = BUF_INIT(1 << 20);
+    inject_json(&run->inject, zero, &injected);
+    result_part(r, "injected", &injected);
     watch_result(w->watch, r);
     if (!run->ctx->common->quiet)
         timeline_print(&w->meter, zero, run->ctx->out);

@@ -1,4 +1,5 @@
 #include "sim/run/inject.h"
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
 #include "sim/large/bigfiles.h"
@@ -46,8 +47,9 @@ static enum err within_window(const struct inject *in, const struct injection *i
 
 /* ---- doing it ---- */
 
-static void ended(struct inject *in)
+static void ended(struct inject *in, struct injection *i)
 {
+    i->ended = mono_now();
     in->running--;
     done_set(&in->w->wake);
     worker_lane_ended(in->w);
@@ -73,7 +75,7 @@ static void bigfiles_lane(void *arg)
                                        .out = in->out};
     if (bigfiles_run(in->w, in->watch, &conf, &ei) != ERR_OK)
         not_begun(in, OP_BIG_UPLOAD, &ei);
-    ended(in);
+    ended(in, &in->bigfiles);
 }
 
 static void bulk_lane(void *arg)
@@ -87,32 +89,36 @@ static void bulk_lane(void *arg)
                                    .out = in->out};
     if (bulk_run(in->w, &conf, &ei) != ERR_OK)
         not_begun(in, OP_BULK_COPY, &ei);
-    ended(in);
+    ended(in, &in->bulk);
 }
 
-static void start(struct inject *in, void (*lane)(void *arg))
+static void start(struct injection *i, void (*lane)(void *arg))
 {
+    struct inject *in = i->owner;
     if (worker_draining(in->w))
         return;
+    i->began = mono_now();
     in->running++;
     worker_lane(in->w, lane, in);
 }
 
 static void on_bigfiles(struct timer *t)
 {
-    start(container_of(t, struct injection, timer)->owner, bigfiles_lane);
+    start(container_of(t, struct injection, timer), bigfiles_lane);
 }
 
 static void on_bulk(struct timer *t)
 {
-    start(container_of(t, struct injection, timer)->owner, bulk_lane);
+    start(container_of(t, struct injection, timer), bulk_lane);
 }
 
 static void on_storm(struct timer *t)
 {
     struct inject *in = container_of(t, struct injection, timer)->owner;
-    if (!worker_draining(in->w))
-        storm_begin(in->w, in->out);
+    if (worker_draining(in->w))
+        return;
+    in->storm.began = mono_now();
+    storm_begin(in->w, in->out);
 }
 
 /* ---- life ---- */
@@ -166,4 +172,26 @@ char *inject_text(const struct inject *in, char *dst, size_t n)
     str_format(dst, n, "%s", buf_cstr(&b));
     buf_done(&b);
     return dst;
+}
+
+static void write_one(const struct injection *i, struct mono ended, const char *what, struct mono zero, struct jsonw *w)
+{
+    if (!i->began.us)
+        return;
+    jsonw_object(w, NULL);
+    jsonw_f64(w, "at_seconds", (double)mono_diff(i->began, zero) / 1e6, 3);
+    jsonw_f64(w, "seconds", (double)mono_diff(ended.us ? ended : mono_now(), i->began) / 1e6, 3);
+    jsonw_str(w, "what", what);
+    jsonw_end_object(w);
+}
+
+void inject_json(const struct inject *in, struct mono zero, struct buf *out)
+{
+    struct jsonw w;
+    jsonw_init(&w, out);
+    jsonw_array(&w, NULL);
+    write_one(&in->bigfiles, in->bigfiles.ended, "big files", zero, &w);
+    write_one(&in->bulk, in->bulk.ended, "bulk copy", zero, &w);
+    write_one(&in->storm, in->w->streams.storm_over, "streams broken", zero, &w);
+    jsonw_end_array(&w);
 }

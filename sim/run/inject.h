@@ -8,7 +8,8 @@
 struct injection {
     struct inject *owner;
     struct timer timer;
-    int64_t at_us; /* from the window's start; -1: none */
+    int64_t at_us;            /* from the window's start; -1: none */
+    struct mono began, ended; /* us 0: not yet */
 };
 struct inject {
     struct worker *w;
@@ -25,6 +26,8 @@ enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, 
                      struct errinfo *ei) WARN_UNUSED;
 void inject_begin(struct inject *in); /* the window begins now */
 void inject_stop(struct inject *in);  /* nothing begins any more */
+/* What came, as a JSON array: {"at_seconds", "seconds", "what"}; seconds count from zero on. */
+void inject_json(const struct inject *in, struct mono zero, struct buf *out);
 /* "10 x 300 MiB at 60 s, a bulk copy at 30 s" into dst; "" when there is nothing. */
 char *inject_text(const struct inject *in, char *dst, size_t n);
 #endif

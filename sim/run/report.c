@@ -64,7 +64,7 @@ static void write_course(struct report *p, struct series *course, struct mono no
     const struct worker *w = p->w;
     struct watch_values v;
     const struct series_span span = {.from = p->tick_from, .to = now, .phase = phases[w->phase]};
-    struct jsonw *j = series_begin(course, &span, &w->meter.interval);
+    struct jsonw *j = series_begin(course, &span, &p->course);
     jsonw_i64(j, "apps", w->n_apps);
     jsonw_i64(j, "streams_up", (int64_t)w->meter.streams_up);
     write_generator(p, mono_diff(now, p->tick_from), j);
@@ -82,19 +82,25 @@ static void tick_again(struct report *p)
         loop_timer_set(p->w->loop, &p->tick, mono_add(mono_now(), p->tick_us));
 }
 
-/* What the meter counted since the last one goes on to the interval, to the total, and to the course where one is kept.
- */
+void report_gather(struct report *p)
+{
+    stats_merge(&p->now, &p->w->meter.interval);
+    if (p->w->ctx->result->series)
+        stats_merge(&p->course, &p->w->meter.interval);
+    meter_next_interval(&p->w->meter);
+}
+
 static void end_tick(struct report *p)
 {
     struct mono now = mono_now();
     struct series *course = p->w->ctx->result->series;
     struct hist *lag = loop_lag(p->w->loop);
+    report_gather(p);
     if (course)
         write_course(p, course, now);
+    stats_reset(&p->course);
     hist_merge(p->lag_now, lag);
     hist_reset(lag);
-    stats_merge(&p->now, &p->w->meter.interval);
-    meter_next_interval(&p->w->meter);
     p->tick_from = now;
     p->tick_cpu_us = clock_process_cpu_us();
     tick_again(p);
@@ -113,6 +119,9 @@ void report_init(struct report *p, struct worker *w, FILE *out, bool color)
     stats_init(&p->now);
     stats_merge(&p->now, w->meter.total); /* takes the memory of all histograms now, as meter_init does */
     stats_reset(&p->now);
+    stats_init(&p->course);
+    stats_merge(&p->course, w->meter.total);
+    stats_reset(&p->course);
 }
 
 void report_done(struct report *p)
@@ -121,6 +130,7 @@ void report_done(struct report *p)
     hist_free(&p->lag);
     hist_free(&p->lag_now);
     stats_done(&p->now);
+    stats_done(&p->course);
 }
 
 void report_floor(struct report *p)

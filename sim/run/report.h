@@ -13,8 +13,9 @@ struct report {
     uint64_t cpu_busy, cpu_total; /* of the machine, in its own ticks */
     struct hist *lag;             /* of the whole run */
     struct hist *lag_now;         /* of the interval, so far */
-    struct stats now;             /* of the interval, but for what the meter has since the last tick */
-    struct timer tick;            /* of the course that is kept: finer than the reports */
+    struct stats now;             /* of the interval, as far as it was gathered */
+    struct stats course;          /* since the last line of the course that is kept, likewise */
+    struct timer tick;            /* of the course: finer than the reports */
     int64_t tick_us;
     struct mono tick_from;
     int64_t tick_cpu_us;
@@ -39,6 +40,8 @@ void report_floor(struct report *p);
 void report_begin(struct report *p);
 /* Ends the interval: prints it under `head`, adds it to the total, starts the next. */
 void report_interval(struct report *p, const char *head);
+/* What the meter has counted goes to the interval, the course and the total: for who needs the total at once. */
+void report_gather(struct report *p);
 /* Brings the command's result up to date with all intervals ended so far. */
 void report_result(struct report *p);
 #endif

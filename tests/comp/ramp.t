@@ -35,6 +35,10 @@ like $lines[0], qr/^sessions,up,ok,refused,timed_out,failed,/, 'by name';
 like $lines[3], qr/^6,6,6,0,0,0,0,,,,\d+,/, 'what was not measured is empty';
 is scalar(grep { /^\d+,\d+,upload,/ } split /\n/, slurp("$dir/$j->{run_dir}/sessions.csv")), $j->{operations}{upload}{ok}, 'sessions.csv: a line an upload';
 cmp_ok $d->count(qr{^POST /api/files/delete}), '>', 0, 'what was uploaded is removed';
+my $page = sim(['report', $j->{run_dir}, '--html', 'ramp.html', '--hdr', 'ramp.hdr'], dir => $dir);
+is $page->{status}, 0, 'a page of it, afterwards' or diag $page->{err};
+like slurp("$dir/ramp.html"), qr{<title>Bytes moved by step</title>}, 'with its steps';
+is scalar(() = slurp("$dir/ramp.hdr") =~ /^Tag=upload,/mg), 3, 'HDR: a histogram a step';
 
 $d->rules_clear;
 

@@ -106,11 +106,30 @@ static void gaps(void **state)
     const struct plot p = {.title = "t", .unit = "u", .x_unit = "s", .lines = &line, .n_lines = 1};
     char *svg = drawn(&p), *path = strstr(svg, "<path class=\"line");
     assert_non_null(path);
+    assert_int_equal(count(svg, "<circle "), 1);
     *strchr(path, '>') = '\0';
     assert_int_equal(count(path, "M"), 2);
     assert_int_equal(count(path, "L"), 1);
-    assert_int_equal(count(path, "h.1"), 1);
     free(svg);
+}
+
+/* The axis reaches below the smallest value. */
+static void everything_is_above_the_axis(void **state)
+{
+    (void)state;
+    static const double x[] = {0, 1};
+    for (double v = 1e-3; v < 1e5; v *= 1.7) {
+        const double y[] = {v, v * 1.01};
+        const struct plot_line line = {.name = "a", .x = x, .y = y, .n = 2, .class = "c1"};
+        const struct plot p = {
+            .title = "t", .unit = "u", .x_unit = "s", .scale = PLOT_LOG, .lines = &line, .n_lines = 1};
+        char *svg = drawn(&p), *at = strstr(svg, "class=\"line c1\" d=\"M");
+        double left, top, end, last;
+        assert_non_null(at);
+        assert_int_equal(sscanf(strchr(at, 'M'), "M%lf %lfL%lf %lf", &left, &top, &end, &last), 4);
+        assert_true(top <= PLOT_HEIGHT - 37 && last <= top && last >= 39);
+        free(svg);
+    }
 }
 
 static void bands_marks_and_hostile_names(void **state)
@@ -145,9 +164,13 @@ static void bands_marks_and_hostile_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(round_steps), cmocka_unit_test(numbers_of_an_axis),
-        cmocka_unit_test(any_numbers), cmocka_unit_test(nothing_measured_is_no_plot),
-        cmocka_unit_test(gaps),        cmocka_unit_test(bands_marks_and_hostile_names),
+        cmocka_unit_test(round_steps),
+        cmocka_unit_test(numbers_of_an_axis),
+        cmocka_unit_test(any_numbers),
+        cmocka_unit_test(nothing_measured_is_no_plot),
+        cmocka_unit_test(everything_is_above_the_axis),
+        cmocka_unit_test(gaps),
+        cmocka_unit_test(bands_marks_and_hostile_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

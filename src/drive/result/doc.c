@@ -178,6 +178,11 @@ static void add_timeline(const struct doc *d, struct result *r)
     result_part(r, "timeline", &timeline);
 }
 
+static bool is_measured(const struct doc_span *s)
+{
+    return strcmp(s->phase, "window") == 0 || strcmp(s->phase, "step") == 0;
+}
+
 static void fill(const struct doc *d, const char *dir, struct result *r)
 {
     const struct json *owner = d->lines[0], *last = d->n_spans ? d->spans[d->n_spans - 1].line : NULL;
@@ -194,7 +199,7 @@ static void fill(const struct doc *d, const char *dir, struct result *r)
         "it did not come to its end (it was killed, or still runs): what it had written is shown, no check was made");
     doc_stats(d, NULL, &r->stats);
     for (size_t i = 0; i < d->n_spans; i++)
-        seconds += strcmp(d->spans[i].phase, "window") == 0 ? d->spans[i].seconds : 0;
+        seconds += is_measured(&d->spans[i]) ? d->spans[i].seconds : 0;
     r->seconds_us = (int64_t)(seconds * 1e6);
     if (json_get(last, "apps"))
         r->apps = (struct app_summary){.known = true,

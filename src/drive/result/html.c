@@ -54,10 +54,15 @@ void html_table_end(struct markup *m)
 enum mood { GOOD, BAD, OPEN };
 static const char *const moods[] = {"good", "bad", "open"};
 
+static bool limited(const struct doc *d)
+{
+    return json_bool(json_get(json_get(d->root, "generator"), "limited"), false);
+}
+
 static enum mood mood_of(const struct doc *d)
 {
     const struct json *healthy = json_get(json_get(d->root, "verdict"), "healthy");
-    if (json_bool(json_get(json_get(d->root, "generator"), "limited"), false))
+    if (limited(d))
         return OPEN;
     if (json_is_bool(healthy))
         return json_bool(healthy, false) ? GOOD : BAD;
@@ -111,12 +116,12 @@ static void put_origin(struct markup *m, const struct doc *d)
 {
     static const struct {
         const char *name, *key;
-    } rows[] = {{"server", "target"},
-                {"arguments", "arguments"},
-                {"began", "began"},
-                {"run folder", "run_dir"},
-                {"drivesim", "drivesim"}};
-    markup_put(m, "<dl class=\"of\">");
+    } rows[] = {{"server", "target"}, {"began", "began"}, {"run folder", "run_dir"}, {"drivesim", "drivesim"}};
+    markup_put(m, "<dl class=\"of\"><dt>command</dt><dd><code>sim ");
+    markup_text(m, doc_string(d, "command"));
+    markup_put(m, " ");
+    markup_text(m, doc_string(d, "arguments"));
+    markup_put(m, "</code></dd>");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         if (!doc_string(d, rows[i].key)[0])
             continue;
@@ -167,6 +172,8 @@ static void put_verdict(struct markup *m, const struct doc *d)
     markup_text(m, doc_string(d, "command"));
     markup_put(m, ": <b>");
     markup_text(m, verdict_words(d));
+    if (limited(d))
+        markup_put(m, ", but the generator was the limit");
     markup_put(m, "</b></h1>\n");
     put_reasons(m, d);
     put_facts(m, d);
@@ -322,9 +329,9 @@ static void put_failures(struct markup *m, const struct doc *d)
 
 static bool told_elsewhere(const char *key)
 {
-    static const char *const told[] = {"operations", "failures",    "checks",      "thresholds", "steps",
-                                       "ranges",     "predictions", "timeline",    "knee",       "stopped",
-                                       "verdict",    "error",       "capabilities"};
+    static const char *const told[] = {"operations", "failures",    "checks",   "thresholds",  "steps",
+                                       "ranges",     "predictions", "timeline", "injected",    "knee",
+                                       "stopped",    "verdict",     "error",    "capabilities"};
     for (size_t i = 0; i < ARRAY_LEN(told); i++)
         if (strcmp(key, told[i]) == 0)
             return true;

@@ -175,41 +175,47 @@ size_t html_chosen(const struct stats *s, enum drive_op *out, size_t most)
 struct watched {
     const char *title, *unit;
     struct {
-        const char *path, *name;
+        const char *path, *name, *class;
     } rows[LINES];
 };
 static const struct watched health[] = {
-    {"Event streams up", "streams", {{"streams_up", "up"}, {"apps", "apps"}}},
-    {"Generator: how late it answered its own timers", "ms, p99", {{"generator.lag_p99_ms", "loop lag"}}},
+    {"Event streams up", "streams", {{"apps", "apps", "c5 dashed"}, {"streams_up", "up", "c1"}}},
+    {"Generator: how late it answered its own timers", "ms, p99", {{"generator.lag_p99_ms", "loop lag", "c1"}}},
 };
 static const struct watched server[] = {
     {"Processor",
      "%",
-     {{"watch.cpu_pct", "machine"},
-      {"watch.process_cpu_pct", "server"},
-      {"watch.store_cpu_pct", "store"},
-      {"generator.cpu_pct", "generator"}}},
+     {{"watch.cpu_pct", "machine", "c1"},
+      {"watch.process_cpu_pct", "server", "c2"},
+      {"watch.store_cpu_pct", "store", "c3"},
+      {"generator.cpu_pct", "generator", "c4"}}},
     {"Memory",
      "MiB",
-     {{"watch.process_pss_mib", "server"}, {"watch.store_pss_mib", "store"}, {"watch.redis_memory_mib", "Redis"}}},
-    {"Memory of the machine", "MiB in use", {{"watch.memory_mib", "memory"}, {"watch.swap_mib", "swap"}}},
-    {"Disk: time of a request", "ms", {{"watch.disk_await_ms", "all"}, {"watch.disk_write_ms", "writes"}}},
+     {{"watch.process_pss_mib", "server", "c1"},
+      {"watch.store_pss_mib", "store", "c2"},
+      {"watch.redis_memory_mib", "Redis", "c3"}}},
+    {"Memory of the machine", "MiB in use", {{"watch.memory_mib", "memory", "c1"}, {"watch.swap_mib", "swap", "c2"}}},
+    {"Disk: time of a request", "ms", {{"watch.disk_await_ms", "all", "c1"}, {"watch.disk_write_ms", "writes", "c2"}}},
     {"Queues",
      "waiting",
-     {{"watch.disk_queue", "disk"}, {"watch.run_queue", "processor"}, {"watch.pg_locks_waited", "Postgres locks"}}},
-    {"Disk and network", "MB/s", {{"watch.disk_mb_per_s", "disk"}, {"watch.net_mb_per_s", "network"}}},
-    {"Postgres", "commits a second", {{"watch.pg_commits_per_s", "commits"}}},
-    {"Redis", "operations a second", {{"watch.redis_ops_per_s", "operations"}}},
+     {{"watch.disk_queue", "disk", "c1"},
+      {"watch.run_queue", "processor", "c2"},
+      {"watch.pg_locks_waited", "Postgres locks", "c3"}}},
+    {"Disk and network", "MB/s", {{"watch.disk_mb_per_s", "disk", "c1"}, {"watch.net_mb_per_s", "network", "c2"}}},
+    {"Postgres", "commits a second", {{"watch.pg_commits_per_s", "commits", "c1"}}},
+    {"Redis", "operations a second", {{"watch.redis_ops_per_s", "operations", "c1"}}},
     {"Connections",
      "open",
-     {{"watch.pg_connections", "Postgres"}, {"watch.redis_clients", "Redis"}, {"watch.connections", "machine"}}},
+     {{"watch.pg_connections", "Postgres", "c1"},
+      {"watch.redis_clients", "Redis", "c2"},
+      {"watch.connections", "machine", "c3"}}},
 };
 
 static void put_watched(const struct time_plots *t, const struct watched *w)
 {
     struct lines l = {.n = 0};
     for (size_t i = 0; i < LINES && w->rows[i].path; i++) {
-        double *y = column(&l, t->fine, w->rows[i].name, colours[i]);
+        double *y = column(&l, t->fine, w->rows[i].name, w->rows[i].class);
         course_numbers(t->fine, y, w->rows[i].path);
     }
     put_plot(t, w->title, w->unit, PLOT_LINEAR, &l);
@@ -223,7 +229,7 @@ static bool watched_at_all(const struct doc *d)
     return false;
 }
 
-/* ---- outages ---- */
+/* ---- what happened when ---- */
 
 static double number_of(const struct json *o, const char *key)
 {
@@ -231,35 +237,50 @@ static double number_of(const struct json *o, const char *key)
     return json_f64(json_get(o, key), &v) ? v : 0;
 }
 
-static void read_bands(struct time_plots *t, const struct doc *d)
+enum kind { INJECTED, ORDERED, SEEN };
+static const struct {
+    const char *class, *text;
+} kinds[] = {[INJECTED] = {"injected", "work that was injected"},
+             [ORDERED] = {"ordered", "outages that were ordered"},
+             [SEEN] = {"seen", "outages that were seen"}};
+
+static enum kind kind_of(const struct json *o)
 {
-    for (const struct json *o = json_first(json_get(d->root, "timeline")); o && t->n_bands < BANDS; o = json_next(o)) {
+    return !json_get(o, "ordered") ? INJECTED : json_bool(json_get(o, "ordered"), false) ? ORDERED : SEEN;
+}
+
+static void read_bands(struct time_plots *t, const struct json *list)
+{
+    for (const struct json *o = json_first(list); o && t->n_bands < BANDS; o = json_next(o)) {
         double at = number_of(o, "at_seconds");
-        t->bands[t->n_bands++] =
-            (struct plot_band){.from = at,
-                               .to = at + number_of(o, "seconds"),
-                               .name = html_text_of(o, "what"),
-                               .class = json_bool(json_get(o, "ordered"), false) ? "ordered" : "seen"};
+        t->bands[t->n_bands++] = (struct plot_band){.from = at,
+                                                    .to = at + number_of(o, "seconds"),
+                                                    .name = html_text_of(o, "what"),
+                                                    .class = kinds[kind_of(o)].class};
     }
 }
 
-static void put_outages(const struct time_plots *t, const struct doc *d)
+static void put_rows(struct markup *m, const struct json *list)
 {
-    static const char *const names[] = {"outage", "kind", "from s", "for s", "requests"};
+    for (const struct json *o = json_first(list); o; o = json_next(o)) {
+        enum kind k = kind_of(o);
+        markup_putf(m, "<tr><td class=\"key\"><i class=\"%s\"></i>%s</td>", kinds[k].class, kinds[k].text);
+        html_cell(m, html_text_of(o, "what"));
+        html_number(m, json_get(o, "at_seconds"), 1);
+        html_number(m, json_get(o, "seconds"), 1);
+        html_number(m, json_get(o, "failures"), 0);
+        markup_put(m, "</tr>\n");
+    }
+}
+
+static void put_bands(const struct time_plots *t, const struct doc *d)
+{
+    static const char *const names[] = {"shaded", "what", "from s", "for s", "requests without an answer"};
     if (!t->n_bands)
         return;
-    markup_put(t->m, "<p class=\"key\">Shaded: <i class=\"ordered\"></i>outages that were ordered "
-                     "<i class=\"seen\"></i>outages that were seen</p>\n");
-    html_table(t->m, "Outages, by the second of the window", names, ARRAY_LEN(names), 2);
-    for (const struct json *o = json_first(json_get(d->root, "timeline")); o; o = json_next(o)) {
-        markup_put(t->m, "<tr>");
-        html_cell(t->m, html_text_of(o, "what"));
-        html_cell(t->m, json_bool(json_get(o, "ordered"), false) ? "ordered" : "seen");
-        html_number(t->m, json_get(o, "at_seconds"), 1);
-        html_number(t->m, json_get(o, "seconds"), 1);
-        html_number(t->m, json_get(o, "failures"), 0);
-        markup_put(t->m, "</tr>\n");
-    }
+    html_table(t->m, "What happened when, by the second of the window", names, ARRAY_LEN(names), 2);
+    put_rows(t->m, json_get(d->root, "injected"));
+    put_rows(t->m, json_get(d->root, "timeline"));
     html_table_end(t->m);
 }
 
@@ -274,10 +295,11 @@ void html_course(struct markup *m, const struct doc *d)
     struct stats *all = mem_zalloc(sizeof(*all));
     enum drive_op chosen[CHOSEN];
     *t = (struct time_plots){.m = m, .fine = fine, .coarse = coarse};
-    read_bands(t, d);
+    read_bands(t, json_get(d->root, "injected"));
+    read_bands(t, json_get(d->root, "timeline"));
     doc_stats(d, NULL, all);
     markup_put(m, "<section><h2>Along time</h2>\n");
-    put_outages(t, d);
+    put_bands(t, d);
     put_throughput(t);
     for (size_t i = 0, n = html_chosen(all, chosen, CHOSEN); i < n; i++)
         put_latency(t, chosen[i]);

@@ -10,6 +10,7 @@
 struct steps {
     double sessions[STEPS_MOST], y[LINES][STEPS_MOST];
     size_t n;
+    double most;
     const struct json *array;
     struct plot_mark marks[3];
     size_t n_marks;
@@ -30,15 +31,19 @@ static void put_plot(struct markup *m, struct steps *s, const char *title, const
     struct plot_line lines[LINES];
     for (size_t k = 0; k < n; k++) {
         size_t i = 0;
-        for (const struct json *step = json_first(s->array); step && i < s->n; step = json_next(step))
-            s->y[k][i++] = number_of(step, rows[k].key, NAN);
+        for (const struct json *step = json_first(s->array); step && i < s->n; step = json_next(step)) {
+            while (i < s->n && isnan(s->sessions[i]))
+                s->y[k][i++] = NAN;
+            if (i < s->n)
+                s->y[k][i++] = number_of(step, rows[k].key, NAN);
+        }
         lines[k] = (struct plot_line){rows[k].name, s->sessions, s->y[k], s->n, rows[k].class, true};
     }
     const struct plot p = {.title = title,
                            .unit = unit,
                            .x_unit = "sessions at once",
                            .x_from = 0,
-                           .x_to = s->n ? s->sessions[s->n - 1] * 1.02 : 1,
+                           .x_to = s->most * 1.02,
                            .scale = scale,
                            .lines = lines,
                            .n_lines = n,
@@ -95,7 +100,8 @@ static void put_verdict(struct markup *m, const struct doc *d)
     }
     double recommended = doc_number(d, "ramp.recommended_limit", NAN);
     if (isfinite(recommended))
-        markup_putf(m, "<li>Recommended limit: <b>%.0f sessions</b>, 70 %% of the knee</li>\n", recommended);
+        markup_putf(m, "<li>Recommended limit: <b>%s</b>, 70 %% of the knee</li>\n",
+                    COUNTED((uint64_t)recommended, "session"));
     if (stopped) {
         markup_put(m, "<li>Stopped by ");
         markup_element(m, "b", html_text_of(stopped, "condition"));
@@ -149,12 +155,24 @@ static void put_predictions(struct markup *m, const struct doc *d)
     html_table_end(m);
 }
 
+/* A repeated ramp begins anew: its line must not run back across the plot. */
+static void read_steps(struct steps *s)
+{
+    double before = 0;
+    for (const struct json *step = json_first(s->array); step && s->n < STEPS_MOST; step = json_next(step)) {
+        double sessions = number_of(step, "sessions", 0);
+        for (int gap = 0; sessions <= before && gap <= PLOT_GAP_MOST && s->n < STEPS_MOST - 1; gap++)
+            s->sessions[s->n++] = NAN;
+        s->sessions[s->n++] = before = sessions;
+        s->most = fmax(s->most, sessions);
+    }
+}
+
 void html_ramp(struct markup *m, const struct doc *d)
 {
     struct steps *s = mem_zalloc(sizeof(*s));
     s->array = json_get(d->root, "steps");
-    for (const struct json *step = json_first(s->array); step && s->n < STEPS_MOST; step = json_next(step))
-        s->sessions[s->n++] = number_of(step, "sessions", 0);
+    read_steps(s);
     if (json_is_array(s->array) && s->n) {
         add_mark(s, doc_number(d, "ramp.knee", NAN), "knee");
         add_mark(s, doc_number(d, "ramp.recommended_limit", NAN), "recommended limit");

@@ -13,7 +13,6 @@
 #define LOG_TICKS  6
 #define NAMES_MOST 16
 #define NAME_PITCH 13.0
-#define GAP_MOST   2 /* points that are missing */
 
 struct frame {
     double x0, x1, y0, y1; /* of the data; y as it is drawn, so its logarithm on a log scale */
@@ -86,12 +85,19 @@ static bool measure(const struct plot *p, struct frame *f)
     return any;
 }
 
+/* The largest step that is not above v. */
+static double step_below(double v)
+{
+    double power = pow(10, floor(log10(v)));
+    return v >= 5 * power ? 5 * power : v >= 2 * power ? 2 * power : power;
+}
+
 /* Whole steps: a linear axis from 0 to the first one above all, a log axis from decade to decade or, where that would
  * be much too wide, to the next 2 or 5. */
 static double fit(struct frame *f)
 {
     if (f->log) {
-        f->y0 = log10(plot_round_step(pow(10, f->y0) / 2.01));
+        f->y0 = log10(step_below(pow(10, f->y0)));
         f->y1 = log10(plot_round_step(pow(10, f->y1) * 1.001));
         if (!(f->y1 > f->y0))
             f->y1 = f->y0 + 1;
@@ -185,30 +191,37 @@ static void put_marks(struct markup *m, const struct plot *p, const struct frame
 /* The next point that can be shown, if it is near enough for a line to go there; else n. */
 static size_t next_of(const struct plot *p, const struct plot_line *l, size_t i)
 {
-    for (size_t k = i + 1; k < l->n && k <= i + 1 + GAP_MOST; k++)
+    for (size_t k = i + 1; k < l->n && k <= i + 1 + PLOT_GAP_MOST; k++)
         if (shown(p, l->y[k]))
             return k;
     return l->n;
 }
 
+static void put_dot(struct markup *m, const struct plot_line *l, size_t i, const struct frame *f)
+{
+    markup_putf(m, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"%s\"/>", l->class, px(f, l->x[i]),
+                py(f, l->y[i]), l->dots ? "3" : "2");
+}
+
+/* A point that no line reaches is a dot. */
 static void put_line(struct markup *m, const struct plot *p, const struct plot_line *l, const struct frame *f)
 {
     bool joined = false;
     markup_putf(m, "<path class=\"line %s\" d=\"", l->class);
-    for (size_t i = 0; i < l->n; i++) {
-        if (!shown(p, l->y[i]))
-            continue;
-        bool goes_on = next_of(p, l, i) < l->n;
-        markup_putf(m, "%c%.1f %.1f", joined ? 'L' : 'M', px(f, l->x[i]), py(f, l->y[i]));
-        if (!joined && !goes_on)
-            markup_put(m, "h.1"); /* with round ends, a dot */
-        joined = goes_on;
-    }
+    for (size_t i = 0; i < l->n; i++)
+        if (shown(p, l->y[i])) {
+            markup_putf(m, "%c%.1f %.1f", joined ? 'L' : 'M', px(f, l->x[i]), py(f, l->y[i]));
+            joined = next_of(p, l, i) < l->n;
+        }
     markup_put(m, "\"/>");
-    for (size_t i = 0; l->dots && i < l->n; i++)
-        if (shown(p, l->y[i]))
-            markup_putf(m, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"/>", l->class, px(f, l->x[i]),
-                        py(f, l->y[i]));
+    joined = false;
+    for (size_t i = 0; i < l->n; i++)
+        if (shown(p, l->y[i])) {
+            bool goes_on = next_of(p, l, i) < l->n;
+            if (l->dots || (!joined && !goes_on))
+                put_dot(m, l, i, f);
+            joined = goes_on;
+        }
 }
 
 struct name {

@@ -6,8 +6,9 @@
 #include "drive/result/markup.h"
 #include <math.h>
 
-#define PLOT_WIDTH  780
-#define PLOT_HEIGHT 230
+#define PLOT_WIDTH    780
+#define PLOT_HEIGHT   230
+#define PLOT_GAP_MOST 2 /* points in a row without a value that a line crosses */
 
 struct plot_line {
     const char *name;
