@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "drive/result/series.h"
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #define TEXT_MAX      (256u << 20)
 #define COURSE_MAX    (1u << 30)
+#define SECONDS_MOST  1e10
 #define FIELD(t, key) (json_str(json_get(t, key)) ? json_str(json_get(t, key)) : "")
 
 static struct doc *new_doc(void)
@@ -41,6 +43,15 @@ static double number_of(const struct json *object, const char *key)
 {
     double v = 0;
     return json_f64(json_get(object, key), &v) ? v : 0;
+}
+
+/* A file may hold anything; what is no stretch of time is left out. */
+static bool is_span(const struct json *line)
+{
+    double at, seconds;
+    return json_is_object(json_get(line, "operations")) && json_f64(json_get(line, "at_seconds"), &at) &&
+           json_f64(json_get(line, "seconds"), &seconds) && fabs(at) < SECONDS_MOST && seconds >= 0 &&
+           seconds < SECONDS_MOST;
 }
 
 static void add_span(struct doc *d, const struct json *line)
@@ -75,7 +86,7 @@ static void read_course(struct doc *d, struct sv text)
             continue;
         d->lines = mem_realloc_array(d->lines, d->n_lines + 1, sizeof(*d->lines));
         d->lines[d->n_lines++] = read;
-        if (json_get(read, "operations"))
+        if (is_span(read))
             add_span(d, read);
     }
     shift_spans(d);
@@ -138,12 +149,27 @@ static enum err read_file(const char *dir, const char *name, struct buf *out, st
     return file_read(path, out, ERR_USAGE, ei);
 }
 
+static bool is_object_if_there(const struct json *object, const char *key)
+{
+    const struct json *v = json_get(object, key);
+    return !v || json_is_object(v);
+}
+
+/* What the forms go through by its names must have names. */
+static bool is_shaped(const struct json *root)
+{
+    bool fine = is_object_if_there(root, "operations") && is_object_if_there(root, "causes");
+    for (const struct json *op = fine ? json_first(json_get(root, "operations")) : NULL; op; op = json_next(op))
+        fine = fine && json_is_object(op) && is_object_if_there(op, "outcomes");
+    return fine;
+}
+
 static enum err read_result(struct doc *d, const char *path, struct errinfo *ei)
 {
     struct errinfo why = {0};
     if (json_parse(buf_cstr(&d->text), d->text.len, &d->root, &why) != ERR_OK)
         return err_set(ei, ERR_USAGE, "%s holds no result: %s", path, err_message(&why));
-    if (!doc_string(d, "command")[0])
+    if (!doc_string(d, "command")[0] || !is_shaped(d->root))
         return err_set(ei, ERR_USAGE, "%s is JSON, but no result of this program", path);
     return ERR_OK;
 }

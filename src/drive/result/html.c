@@ -2,9 +2,11 @@
 #include "drive/result/html.h"
 #include "base/mem.h"
 #include "drive/result/impl.h"
+#include <math.h>
 #include <string.h>
 
 #define FIGURES_MOST 400
+#define WHOLE_MOST   1e15 /* what is shown as a whole number */
 
 /* ---- tables ---- */
 
@@ -25,7 +27,7 @@ void html_number(struct markup *m, const struct json *v, int decimals)
     double n;
     if (!json_f64(v, &n))
         markup_put(m, "<td class=\"n\">–</td>");
-    else if (decimals == 0 && n >= 0 && n < 1e15)
+    else if (decimals == 0 && n >= 0 && n < WHOLE_MOST)
         markup_putf(m, "<td class=\"n\">%s</td>", str_thousands(whole, sizeof(whole), (uint64_t)n));
     else
         markup_putf(m, "<td class=\"n\">%.*f</td>", decimals, n);
@@ -144,7 +146,7 @@ static void put_count(struct markup *m, const struct doc *d, const char *name, c
     char text[40];
     double v = doc_number(d, path, -1);
     if (v >= 0)
-        put_fact(m, name, str_thousands(text, sizeof(text), (uint64_t)v));
+        put_fact(m, name, str_thousands(text, sizeof(text), (uint64_t)fmin(v, WHOLE_MOST)));
 }
 
 static void put_facts(struct markup *m, const struct doc *d)
@@ -152,7 +154,8 @@ static void put_facts(struct markup *m, const struct doc *d)
     char text[40];
     double rate = doc_number(d, "window.requests_per_s", -1), server = doc_number(d, "server.peak_rss_bytes", -1);
     markup_put(m, "<dl class=\"facts\">");
-    put_fact(m, "measured", str_duration(text, sizeof(text), (int64_t)(doc_number(d, "seconds", 0) * 1e6)));
+    put_fact(m, "measured",
+             str_duration(text, sizeof(text), (int64_t)fmax(0, fmin(doc_number(d, "seconds", 0) * 1e6, WHOLE_MOST))));
     put_count(m, d, "apps", "apps.planned");
     put_count(m, d, "requests", "requests");
     if (rate >= 0) {
@@ -162,7 +165,7 @@ static void put_facts(struct markup *m, const struct doc *d)
     put_count(m, d, "failed operations", "failed");
     put_count(m, d, "events lost", "events.lost");
     if (server >= 0)
-        put_fact(m, "server memory at most", str_bytes(text, sizeof(text), (uint64_t)server));
+        put_fact(m, "server memory at most", str_bytes(text, sizeof(text), (uint64_t)fmin(server, WHOLE_MOST)));
     markup_put(m, "</dl>\n");
 }
 

@@ -4,8 +4,9 @@
 #include "drive/result/plot.h"
 #include <string.h>
 
-#define STEPS_MOST 200
-#define LINES      5
+#define STEPS_MOST    200
+#define SESSIONS_MOST 1e9
+#define LINES         5
 
 struct steps {
     double sessions[STEPS_MOST], y[LINES][STEPS_MOST];
@@ -99,7 +100,7 @@ static void put_verdict(struct markup *m, const struct doc *d)
         markup_put(m, "</li>\n");
     }
     double recommended = doc_number(d, "ramp.recommended_limit", NAN);
-    if (isfinite(recommended))
+    if (recommended >= 0 && recommended < 1e9)
         markup_putf(m, "<li>Recommended limit: <b>%s</b>, 70 %% of the knee</li>\n",
                     COUNTED((uint64_t)recommended, "session"));
     if (stopped) {
@@ -160,7 +161,7 @@ static void read_steps(struct steps *s)
 {
     double before = 0;
     for (const struct json *step = json_first(s->array); step && s->n < STEPS_MOST; step = json_next(step)) {
-        double sessions = number_of(step, "sessions", 0);
+        double sessions = fmin(number_of(step, "sessions", 0), SESSIONS_MOST);
         for (int gap = 0; sessions <= before && gap <= PLOT_GAP_MOST && s->n < STEPS_MOST - 1; gap++)
             s->sessions[s->n++] = NAN;
         s->sessions[s->n++] = before = sessions;

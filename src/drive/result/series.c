@@ -10,6 +10,7 @@
 
 #define LINE_MAX   (16u << 20)
 #define MEMORY_MAX (256u << 20)
+#define VALUE_MOST INT64_C(1000000000000000) /* 31 years, and as many samples as nobody has */
 
 struct series {
     FILE *file; /* NULL: in memory */
@@ -216,7 +217,7 @@ static void read_values(const struct json *pairs, struct hist **into)
         v = json_next(v);
         if (!v)
             return;
-        if (!known || !json_i64(v, &n) || n < 1)
+        if (!known || !json_i64(v, &n) || n < 1 || n > VALUE_MOST || us > VALUE_MOST)
             continue;
         if (!*into)
             *into = hist_new();
@@ -249,7 +250,7 @@ void series_read(const struct json *line, struct stats *into)
         read_operation(json_get(operations, drive_op_key((enum drive_op)op)), &into->op[op]);
     for (const struct json *f = json_first(json_get(line, "failures")); f; f = json_next(f)) {
         int64_t n = 0;
-        if (json_i64(f, &n) && n > 0)
+        if (json_key(f) && json_i64(f, &n) && n > 0)
             stats_reason_count(into, json_key(f), (uint64_t)n);
     }
 }
