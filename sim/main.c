@@ -10,6 +10,7 @@
 #include "drive/cmd.h"
 #include "net/httpc.h"
 #include "net/loop.h"
+#include "sim/arguments.h"
 #include "sim/kill_switch.h"
 #include "sim/outputs.h"
 #include "sim/usage.h"
@@ -377,23 +378,6 @@ static void note_origin(struct program *p)
     buf_done(&shown);
 }
 
-/* As typed, but for what must not be shown. */
-static void note_arguments(struct result *r, int argc, char **argv)
-{
-    struct buf line = BUF_INIT(sizeof r->arguments - 1);
-    enum err err = ERR_OK;
-
-    for (int i = 1; i < argc && !err; i++) {
-        size_t left = sizeof r->arguments - 16 - line.len;
-        err = i > 1 ? buf_append_char(&line, ' ') : ERR_OK;
-        if (!err)
-            err = left < 8 ? ERR_LIMIT : str_escape(&line, sv_of(argv[i]), left - 8);
-    }
-    str_format(r->arguments, sizeof r->arguments, "%s", buf_cstr(&line));
-    log_redact(r->arguments);
-    buf_done(&line);
-}
-
 static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
 {
     const struct command *cmd = p->cmd;
@@ -451,7 +435,7 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     outputs_init(&p->outputs, no_stdout);
     result_init(&p->result, cmd->name);
     p->result.sample = cmd->sample;
-    note_arguments(&p->result, argc, argv);
+    arguments_tell(p->result.arguments, sizeof p->result.arguments, argc, argv);
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
     p->result.judged = cmd->flags & (CMD_LOADS | CMD_FAILURES_MATTER);
     p->ctx = (struct cmd_ctx){.target = &p->target, .result = &p->result, .out = stdout, .interrupts = &p->interrupts};
