@@ -220,6 +220,7 @@ static void hdr_is_what_others_write(void **state)
     result_done(&r);
 }
 
+/* Shared case X11: what a server wrote is text, never markup. */
 static void page_is_whole_and_harmless(void **state)
 {
     (void)state;
@@ -247,7 +248,7 @@ static void page_is_whole_and_harmless(void **state)
     result_done(&r);
 }
 
-/* Nothing happened, and one thing did. */
+/* Shared case L08: nothing happened, and one thing did. */
 static void empty_and_single(void **state)
 {
     (void)state;

@@ -157,9 +157,10 @@ static void put_latency(const struct time_plots *t, enum drive_op op)
     put_plot(t, title, "ms, log scale", PLOT_LOG, &l);
 }
 
-static const enum drive_op telling[] = {OP_DOWNLOAD,  OP_SAVE,       OP_UPLOAD,       OP_LIST,      OP_EVENT_VISIBLE,
-                                        OP_DELIVERY,  OP_MESSAGE,    OP_REQUEST,      OP_SIGN_IN,   OP_BULK_UPLOAD,
-                                        OP_FULL_PASS, OP_BIG_UPLOAD, OP_BIG_DOWNLOAD, OP_BULK_COPY, OP_SEARCH};
+/* Those of one command alone come first. */
+static const enum drive_op telling[] = {OP_DELIVERY,  OP_MESSAGE,    OP_REQUEST,       OP_DOWNLOAD,  OP_SAVE,
+                                        OP_UPLOAD,    OP_LIST,       OP_EVENT_VISIBLE, OP_SIGN_IN,   OP_BULK_UPLOAD,
+                                        OP_FULL_PASS, OP_BIG_UPLOAD, OP_BIG_DOWNLOAD,  OP_BULK_COPY, OP_SEARCH};
 
 size_t html_chosen(const struct stats *s, enum drive_op *out, size_t most)
 {
