@@ -162,9 +162,12 @@ static enum err keep_summary(const struct result *r, struct errinfo *ei)
     return e;
 }
 
-static enum err keep_all(const struct result *r, const struct doc *d, struct errinfo *ei)
+static enum err keep_result(const struct result *r, struct errinfo *ei)
 {
-    enum err e = keep(r->run_dir, DOC_RESULT_FILE, &d->text, ei);
+    struct buf text = BUF_INIT(TEXT_MAX);
+    enum err e = result_json(r, &text);
+    e = e ? err_set(ei, e, "the result is too large to be kept") : keep(r->run_dir, DOC_RESULT_FILE, &text, ei);
+    buf_done(&text);
     return e ? e : keep_summary(r, ei);
 }
 
@@ -199,13 +202,14 @@ enum err outputs_write(struct outputs *o, struct result *r, void (*complain)(con
     struct errinfo why = {0};
     struct doc *own = NULL;
     const struct doc *d = r->shown;
-    if (!any(o) && !r->run_dir[0])
-        return ERR_OK;
-    enum err e = d ? ERR_OK : doc_of_result(r, &own, &why);
-    note(&c, e, &why);
-    d = d ? d : own;
-    if (d && r->run_dir[0] && !r->shown)
-        note(&c, keep_all(r, d, &why), &why);
+    if (r->run_dir[0] && !d)
+        note(&c, keep_result(r, &why), &why);
+    if (!any(o))
+        return ei->code;
+    if (!d) {
+        note(&c, doc_of_result(r, &own, &why), &why);
+        d = own;
+    }
     for (unsigned i = 0; d && i < RENDERING_COUNT; i++)
         if (wanted(&o->of[i]))
             note(&c, write_one(&o->of[i], (enum rendering)i, d, &r->reader_gone, &why), &why);

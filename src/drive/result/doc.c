@@ -92,11 +92,10 @@ static void read_course(struct doc *d, struct sv text)
     shift_spans(d);
 }
 
-void doc_stats(const struct doc *d, const char *phase, struct stats *into)
+void doc_stats(const struct doc *d, struct stats *into)
 {
     for (size_t i = 0; i < d->n_spans; i++)
-        if (!phase || strcmp(d->spans[i].phase, phase) == 0)
-            series_read(d->spans[i].line, into);
+        series_read(d->spans[i].line, into);
 }
 
 /* ---- of a result ---- */
@@ -223,7 +222,7 @@ static void fill(const struct doc *d, const char *dir, struct result *r)
     str_format(
         r->note, sizeof(r->note), "%s",
         "it did not come to its end (it was killed, or still runs): what it had written is shown, no check was made");
-    doc_stats(d, NULL, &r->stats);
+    doc_stats(d, &r->stats);
     for (size_t i = 0; i < d->n_spans; i++)
         seconds += is_measured(&d->spans[i]) ? d->spans[i].seconds : 0;
     r->seconds_us = (int64_t)(seconds * 1e6);

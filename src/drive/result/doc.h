@@ -27,8 +27,8 @@ enum err doc_of_result(const struct result *r, struct doc **out, struct errinfo 
 /* path: a run's folder, or a file with a result as JSON. ERR_USAGE with a sentence when it is neither. */
 enum err doc_load(const char *path, struct doc **out, struct errinfo *ei) WARN_UNUSED;
 void doc_free(struct doc **d);
-/* The counters of all stretches, or of those of one phase, added to `into`. */
-void doc_stats(const struct doc *d, const char *phase, struct stats *into);
+/* The counters of all stretches, added to `into`. */
+void doc_stats(const struct doc *d, struct stats *into);
 /* A number by its path in the result, "tree.files"; `missing` when it is not there. */
 double doc_number(const struct doc *d, const char *path, double missing);
 const char *doc_string(const struct doc *d, const char *key); /* "" when it is not there */

@@ -298,7 +298,7 @@ void html_course(struct markup *m, const struct doc *d)
     *t = (struct time_plots){.m = m, .fine = fine, .coarse = coarse};
     read_bands(t, json_get(d->root, "injected"));
     read_bands(t, json_get(d->root, "timeline"));
-    doc_stats(d, NULL, all);
+    doc_stats(d, all);
     markup_put(m, "<section><h2>Along time</h2>\n");
     put_bands(t, d);
     put_throughput(t);
@@ -347,7 +347,7 @@ void html_percentiles(struct markup *m, const struct doc *d)
     enum drive_op chosen[LINES];
     struct plot_line lines[LINES];
     double *xy = mem_zalloc(sizeof(*xy) * LINES * 2 * CURVE_POINTS), to = 1;
-    doc_stats(d, NULL, all);
+    doc_stats(d, all);
     size_t n = html_chosen(all, chosen, LINES);
     for (size_t i = 0; i < n; i++) {
         double *x = xy + i * 2 * CURVE_POINTS, *y = x + CURVE_POINTS;
