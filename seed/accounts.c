@@ -440,6 +440,7 @@ void seed_accounts(struct seeder *s)
         other_owners(s);
     if (!s->stop && s->conf->sub_users > 0)
         sub_users(s);
+    api_space_save(s->ctx->space); /* for commands that begin meanwhile, and in case this one is killed */
 }
 
 void seed_accounts_free(struct seeder *s)

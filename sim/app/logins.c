@@ -375,6 +375,7 @@ enum err logins_discover(struct worker *w, struct errinfo *ei)
     if (e == ERR_OK && worker_draining(w))
         e = err_set(ei, ERR_INTERRUPTED, "interrupted while signing in");
     finding_done(&f);
+    api_space_save(w->ctx->space); /* for commands that begin meanwhile, and in case this one is killed */
     return e;
 }
 

@@ -98,6 +98,19 @@ subtest 'what measures sign-ins makes them' => sub {
     signs_in(0, 'and leaves what was kept before', ['doctor']);
 };
 
+subtest 'beside a run, and after one that was killed' => sub {
+    unlink files();
+    my $before = $d->count(qr{^POST /api/login});
+    my $h = sim_start([qw(run 3 4 60 600)], options());
+    ok sim_read($h, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'a run has signed in' or diag $h->{out}, $h->{err};
+    is $d->count(qr{^POST /api/login}) - $before, 3, 'its three logins';
+    signs_in(0, 'a command meanwhile goes on with its session', ['doctor']);
+    kill 'KILL', $h->{pid};
+    sim_finish($h);
+    my $r = signs_in(0, 'as does one when it is gone', ['doctor']);
+    like $r->{out}, qr/3 of 3 can still be used/, 'they are all there';
+};
+
 subtest 'some at once' => sub {
     unlink files();
     sim_finish($_) for map { sim_start(['doctor'], options()) } 1 .. 4;

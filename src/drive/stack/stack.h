@@ -2,8 +2,8 @@
 #define DRIVE_STACK_STACK_H
 /* The throwaway stack: Postgres, Redis, an S3 store and the reference server, private to one working folder. Native
  * processes where no Docker engine answers, containers of docker-compose.yml where one does. Its state lives in .sim/
- * of the folder: stack.json (pids with start times, ports, secrets), env (what target.h reads), logs/, and a folder a
- * part. Every call that changes something holds .sim/lock. Layer 2; one loop's thread. */
+ * of the folder: stack.json (pids with start times, ports, secrets), env (what target.h reads), logs/, a folder a part,
+ * and sessions/ (api/token_store.h). Every call that changes something holds .sim/lock. Layer 2; one loop's thread. */
 #include "base/err.h"
 #include "net/coro.h"
 #include <stdio.h>
