@@ -154,14 +154,49 @@ static void find_ids(struct judge *k)
     }
 }
 
-/* What it made stands nowhere under its name. Somebody may have renamed, moved or trashed it meanwhile. */
+/* The first change of an item in the order of by_item_and_time; k->n: none is behind it. */
+static size_t first_of(const struct judge *k, uint32_t account, const char *id)
+{
+    size_t low = 0, high = k->n;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        const struct act *a = &k->acts[mid];
+        if (a->account < account || (a->account == account && strcmp(a->id, id) < 0))
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* The changes of a copy's source are [*from, the result). */
+static size_t source_changes(const struct judge *k, uint32_t account, const struct journal_op *o, size_t *from)
+{
+    bool copy = o->op == OP_COPY && o->source_id[0];
+    size_t to = *from = copy ? first_of(k, account, o->source_id) : k->n;
+    while (to < k->n && k->acts[to].account == account && strcmp(k->acts[to].id, o->source_id) == 0)
+        to++;
+    return to;
+}
+
+static bool source_explains(const struct judge *k, const struct act *a)
+{
+    size_t i, to = source_changes(k, a->account, a->o, &i);
+    while (i < to && !fate_explains_copy(a->o, k->acts[i].o))
+        i++;
+    return i < to;
+}
+
+/* What it made stands nowhere under its name. Somebody may have renamed, moved or trashed it meanwhile, or its source.
+ */
 static void judge_nameless(struct judge *k, struct act *a)
 {
     char key[DRIVE_ID_MAX + DRIVE_NAME_MAX + 8], at[32];
     const char *folder = fate_folder_of(a->o);
     struct figures *f = &k->figures[a->o->op];
-    bool explained =
-        !journal_whole(k->j) || map_get(k->touched, sv_of(folder_and_name(key, sizeof(key), folder, a->o->name)));
+    bool explained = !journal_whole(k->j) ||
+                     map_get(k->touched, sv_of(folder_and_name(key, sizeof(key), folder, a->o->name))) ||
+                     source_explains(k, a);
     if (fate_unknown(a->o))
         f->ends[explained ? FATE_OVERTAKEN : FATE_NOT_DONE]++;
     if (!journal_acked(a->o))
@@ -340,27 +375,10 @@ static const char *last_folder(const struct fate *f)
     return "";
 }
 
-/* The first change of an item in the order of by_item_and_time; k->n: none is behind it. */
-static size_t first_of(const struct judge *k, uint32_t account, const char *id)
-{
-    size_t low = 0, high = k->n;
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-        const struct act *a = &k->acts[mid];
-        if (a->account < account || (a->account == account && strcmp(a->id, id) < 0))
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static void find_source_names(const struct judge *k, struct fate *f, uint32_t account, struct arena *mem)
 {
-    const struct journal_op *copy = f->ops[0]->op == OP_COPY ? f->ops[0] : NULL;
-    size_t from = copy && copy->source_id[0] ? first_of(k, account, copy->source_id) : k->n, to = from;
-    while (to < k->n && k->acts[to].account == account && strcmp(k->acts[to].id, copy->source_id) == 0)
-        to++;
+    const struct journal_op *copy = f->ops[0];
+    size_t from, to = source_changes(k, account, copy, &from);
     const char **names = arena_alloc(mem, (to - from + 1) * sizeof(*names));
     for (size_t i = from; i < to; i++)
         if (k->acts[i].o->op == OP_RENAME && k->acts[i].o->sent_us <= copy->told_us)

@@ -18,6 +18,12 @@ const char *fate_folder_of(const struct journal_op *o)
     return o->op == OP_COPY ? o->other_id : o->parent_id;
 }
 
+bool fate_explains_copy(const struct journal_op *copy, const struct journal_op *o)
+{
+    bool hides = o->op == OP_TRASH || (o->op == OP_RENAME && strcmp(o->name, copy->name) != 0);
+    return hides && journal_maybe(o) && o->sent_us <= copy->told_us;
+}
+
 bool fate_is_twin(const char *name, const char *of)
 {
     size_t n = 0;

@@ -50,6 +50,9 @@ bool fate_unknown(const struct journal_op *o);
 bool fate_makes(const struct journal_op *o); /* upload, copy, new folder: the item is there since then */
 /* The folder that an upload, copy or new folder was to appear in. */
 const char *fate_folder_of(const struct journal_op *o);
+/* `o`, asked of the copy's source, may have come before the copy was made: then it is called otherwise, or there is
+ * none. TMA Cloud v2 says that all went well also where it passed over a source that lay in the trash by then. */
+bool fate_explains_copy(const struct journal_op *copy, const struct journal_op *o);
 /* "a (1).pdf" and "a.pdf" are twins of "a.pdf": what a taken name becomes. */
 bool fate_is_twin(const char *name, const char *of);
 #endif

@@ -333,11 +333,51 @@ static void test_twins(void **state)
     }
 }
 
+/* A copy of "a", asked for at 10 and answered at 20, that stands nowhere: what else was asked of "a". */
+static void test_explained_copies(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *what, *name;
+        enum drive_op op;
+        enum outcome outcome;
+        int64_t sent_us;
+        bool explains;
+    } rows[] = {
+        {"trashed long before", "", OP_TRASH, OUT_OK, 1, true},
+        {"trashed while it was copied", "", OP_TRASH, OUT_OK, 15, true},
+        {"perhaps trashed", "", OP_TRASH, OUT_TIMEOUT, 15, true},
+        {"trashed afterwards", "", OP_TRASH, OUT_OK, 21, false},
+        {"not trashed", "", OP_TRASH, OUT_CONFLICT, 15, false},
+        {"called otherwise by then", "b", OP_RENAME, OUT_OK, 5, true},
+        {"called so by then", "a", OP_RENAME, OUT_OK, 5, false},
+        {"called otherwise afterwards", "b", OP_RENAME, OUT_OK, 21, false},
+        {"saved", "", OP_SAVE, OUT_OK, 5, false},
+        {"moved", "a", OP_MOVE, OUT_OK, 5, false},
+    };
+    const struct journal_op copy = {.op = OP_COPY, .name = "a", .sent_us = 10, .told_us = 20};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const struct journal_op o = {.op = (uint8_t)rows[i].op,
+                                     .name = rows[i].name,
+                                     .outcome = (uint8_t)rows[i].outcome,
+                                     .sent_us = rows[i].sent_us,
+                                     .told_us = rows[i].sent_us + 1};
+        if (fate_explains_copy(&copy, &o) != rows[i].explains)
+            print_error("%s\n", rows[i].what);
+        assert_int_equal(fate_explains_copy(&copy, &o), rows[i].explains);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fits),     cmocka_unit_test(test_copy_of_renamed), cmocka_unit_test(test_settled),
-        cmocka_unit_test(test_contents), cmocka_unit_test(test_many_contents),   cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_copy_of_renamed),
+        cmocka_unit_test(test_settled),
+        cmocka_unit_test(test_contents),
+        cmocka_unit_test(test_many_contents),
+        cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_explained_copies),
     };
     return cmocka_run_group_tests_name("fate", tests, NULL, NULL);
 }
