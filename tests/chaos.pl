@@ -34,7 +34,7 @@ sub one {
     my ($stack, $cell, $seed) = @_;
     my ($way, $part, $for) = @$cell;
     my @args = ('run', 10, 20, 120, $for + 8, '--seed', $seed, '--chaos', "$way:$part\@3+$for", '--json', 'run.json', '-q');
-    my $r = $stack->sim(\@args, timeout => 300);
+    my $r = $stack->sim(\@args);
     my $json = eval { json_file("$stack->{dir}/run.json") } or return { ok => 0, why => "no JSON: $r->{err}" };
     my @wrong = map { "$_->{name}: " . ($_->{detail}[0] // '?') } grep { $_->{status} eq 'violated' } @{ $json->{checks} };
     push @wrong, map { "$_->{name} not run: $_->{summary}" } grep { $_->{status} eq 'not_run' && $_->{name} !~ /^(?:events)$/ } @{ $json->{checks} };
@@ -50,7 +50,7 @@ sub one {
 sub cell {
     my ($cell) = @_;
     my $stack = Sim::Stack->new('--native');
-    my $seeded = $stack->sim(['seed', 1, 0.02, '-q'], timeout => 180);
+    my $seeded = $stack->sim(['seed', 1, 0.02, '-q']);
     die "sim seed failed: $seeded->{out}$seeded->{err}" if $seeded->{status} ne '0';
     return [map { one($stack, $cell, $_) } 1 .. $RUNS];
 }

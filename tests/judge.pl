@@ -43,7 +43,7 @@ sub stack {
 sub load {
     my ($fault, $load, $seed) = @_;
     my $stack = stack();
-    my $seeded = $stack->sim(['seed', 1, $load->{few} ? 0.003 : 0.01, '-q'], timeout => 120);
+    my $seeded = $stack->sim(['seed', 1, $load->{few} ? 0.003 : 0.01, '-q']);
     die "sim seed failed: $seeded->{out}$seeded->{err}" if $seeded->{status} ne '0';
     my $r = look($stack, $fault ? ["$fault=" . ($load->{p} // 1)] : [], $load, $seed);
     my %found = map { $_ => join "\n", @{ $r->{found}{$_} } } keys %{ $r->{found} };

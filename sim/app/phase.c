@@ -10,7 +10,6 @@
 
 #define STALL_US   (5 * US_PER_S)
 #define CUT_US     US_PER_S
-#define SETTLE_US  (8 * US_PER_S)
 #define RECOVER_US (45 * US_PER_S) /* instead, after outages: the last streams come back after half a minute */
 #define QUIET_US   (250 * US_PER_MS)
 #define WARM_UP_US (120 * US_PER_S) /* at most, after the last arrival */
@@ -152,11 +151,11 @@ static bool any_acts(const struct worker *w)
 }
 
 /* So that every event has come and every view is what its app believes for good: for the checks alone, outside of the
- * window. Given up after a few seconds; then there is no view to judge. */
+ * window. Given up after the grace; then there is no view to judge. */
 static MAY_YIELD void settle(struct phases *c)
 {
     struct worker *w = c->w;
-    int64_t longest = w->meter.n_ordered > 0 ? RECOVER_US : c->grace_us < SETTLE_US ? c->grace_us : SETTLE_US;
+    int64_t longest = w->meter.n_ordered > 0 ? RECOVER_US : c->grace_us;
     struct mono limit = mono_add(mono_now(), longest), quiet_from = mono_now();
     if (!w->ledger || stopping(c))
         return;

@@ -108,7 +108,7 @@ sub measured {
         open my $fh, '<', "/proc/$h->{pid}/status" or last;
         while (<$fh>) { $peak = max($peak, $1 / 1024) if /^VmHWM:\s+(\d+)/ }
     }
-    sim_finish($h, 600);
+    sim_finish($h);
     return (time - $from, $peak, $h);
 }
 

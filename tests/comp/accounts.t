@@ -126,7 +126,7 @@ subtest 'sub-users and permissions' => sub {
     is $server->call('PUT', "/api/user/sub-users/$id", { permissions => ['files.delete'] }, %owner)->{status}, 200, 'its permissions are replaced';
     is $server->call('POST', '/api/files/delete', { ids => ['x'] }, %sub)->{status}, 404, '… at once';
     is $server->call('POST', '/api/files/folder', { name => 'No' }, %sub)->{status}, 403, '… the old ones are gone';
-    ok wait_until(2, sub { $second_server->call('POST', '/api/files/folder', { name => 'No' }, %sub)->{status} == 403 }), '… in the other process too';
+    ok wait_until(sub { $second_server->call('POST', '/api/files/folder', { name => 'No' }, %sub)->{status} == 403 }), '… in the other process too';
     is $server->call('PUT', "/api/user/sub-users/$id", { permissions => [] }, %second)->{status}, 404, "another owner cannot";
     is $server->call('DELETE', "/api/user/sub-users/$id", undef, %owner)->{status}, 200, 'deleted';
     is $server->call('GET', '/api/profile', undef, %sub)->{status}, 401, '… with its sessions';
@@ -195,12 +195,12 @@ subtest 'a token that nears its end' => sub {
     my $brief = Serve->new($stack, qw(--token-lifetime 4s --login-budget 0 --request-budget 0));
     my $token = $brief->token('owner@load.test');
     my $renewed;
-    ok wait_until(4, sub {
+    ok wait_until(sub {
         my $r = $brief->call('GET', '/api/profile', undef, $brief->auth($token));
         ($renewed) = ($r->{headers}{'set-cookie'} // '') =~ /^token=([^;]+)/;
         return $renewed;
     }), 'is replaced while it is used';
-    ok wait_until(5, sub { $brief->call('GET', '/api/profile', undef, $brief->auth($token))->{status} == 401 }), 'the old one ends';
+    ok wait_until(sub { $brief->call('GET', '/api/profile', undef, $brief->auth($token))->{status} == 401 }), 'the old one ends';
     is said($brief->call('GET', '/api/profile', undef, $brief->auth($token))), '401 Session expired. Please login again.', '… and says so';
     is $brief->call('GET', '/api/profile', undef, $brief->auth($renewed))->{status}, 200, 'the new one goes on';
 };

@@ -62,7 +62,7 @@ subtest 'frames' => sub {
     like ${*$s}{top}, qr{^content-type: text/event-stream}mi, 'type';
     like ${*$s}{top}, qr{^x-accel-buffering: no}mi, 'no buffering on the way';
     like ${*$s}{top}, qr{^cache-control: no-cache}mi, 'no cache';
-    ok wait_until(2, sub { length ${*$s}{text} || Serve::more($s, \${*$s}{text}, 1) }), 'bytes at once';
+    ok wait_until(sub { length ${*$s}{text} || Serve::more($s, \${*$s}{text}, 1) }), 'bytes at once';
     like ${*$s}{text}, qr/^: /, '… a comment first';
     my $hello = frame($s);
     is $hello->{type}, 'connected', 'connected';
@@ -133,17 +133,17 @@ subtest 'at most 20 streams a login' => sub {
     my $seen = grep { my $s = $_; my $f; do { $f = frame($s) } while ($f && $f->{type} eq 'connected'); ($f // {})->{type} eq 'folder.created' } @s;
     is $seen, 20, 'all hear of a change by the owner';
     close shift @s;
-    ok wait_until(2, sub { ${* { stream($server, \%sub) }}{status} == 200 }), 'a place is free again when one leaves';
+    ok wait_until(sub { ${* { stream($server, \%sub) }}{status} == 200 }), 'a place is free again when one leaves';
     close $_ for @s;
 };
 
 subtest 'leaving and being sent away' => sub {
     # One of those before may have left while the server was still reading the database for it: counted until that ends.
-    ok wait_until(30, sub { $server->metric('drive_streams') == 0 }), 'none is left of those before';
+    ok wait_until(sub { $server->metric('drive_streams') == 0 }), 'none is left of those before';
     my @s = map { stream($server, \%auth) } 1 .. 5;
     is $server->metric('drive_streams'), 5, 'counted';
     close shift @s;
-    ok wait_until(30, sub { $server->metric('drive_streams') == 4 }), 'a client that leaves is noticed without an event';
+    ok wait_until(sub { $server->metric('drive_streams') == 4 }), 'a client that leaves is noticed without an event';
     my $other = $server->token('owner@load.test');
     my $s = stream($server, { $server->auth($other) });
     frame($s);
@@ -194,7 +194,7 @@ subtest 'a client that does not read' => sub {
     setsockopt $s, Socket::SOL_SOCKET(), Socket::SO_RCVBUF(), 4096;
     print {$s} head('GET /api/files/events', %auth);
     $s->flush;
-    ok wait_until(5, sub { $server->metric('drive_streams') }), 'it has a stream';
+    ok wait_until(sub { $server->metric('drive_streams') }), 'it has a stream';
     my $streams = $server->metric('drive_streams');
     my ($account) = $stack->sql(q{SELECT id FROM users WHERE email = 'owner@load.test'});
     my $redis = redis();
@@ -233,7 +233,7 @@ subtest 'what a stream costs' => sub {
     for (1 .. $n) {
         push @idle, stream($big, \%other);
     }
-    ok wait_until(60, sub { $big->metric('drive_streams') == $n + 1 }), "$n idle streams";
+    ok wait_until(sub { $big->metric('drive_streams') == $n + 1 }), "$n idle streams";
     my $each = (resident_kib($big->pid) - $rss) / $n;
     my $many = $push->();
     note sprintf '%.2f KiB a stream; %.1f us a push beside none, %.1f us beside %d', $each, $few, $many, $n;
@@ -249,7 +249,7 @@ subtest 'Redis goes away and comes back' => sub {
     folder($server, 'Unheard', %auth);
     is $stack->stack('start', 'redis')->{status}, 0, 'Redis is back';
     is ((frame($s, 10) // {})->{type}, 'resync', 'the stream stayed and is told to list again');
-    ok wait_until(10, sub { $server->metric('drive_redis_up') }), 'publishing works again';
+    ok wait_until(sub { $server->metric('drive_redis_up') }), 'publishing works again';
     my $id = folder($server, 'Heard', %auth);
     my $f;
     do { $f = frame($s, 5) } while ($f && $f->{type} eq 'resync');

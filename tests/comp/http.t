@@ -78,7 +78,7 @@ END { local $?; kill 'KILL', -$server, $server if $server; }
 sub http {
     my ($path, @args) = @_;
     unlink $log;
-    my $r = Sim::sim(['http', "$url$path", @args, '--json', "$dir/out.json"], timeout => 60);
+    my $r = Sim::sim(['http', "$url$path", @args, '--json', "$dir/out.json"]);
     $r->{json} = Sim::json_file("$dir/out.json");
     $r->{http} = $r->{json}{http};
     $r->{log} = -e $log ? [map { decode_json($_) } split /\n/, Sim::slurp($log)] : [];
@@ -156,7 +156,7 @@ subtest 'uploads' => sub {
 
 subtest 'a rate' => sub {
     my $r = http('/late', qw(-r 20 -t 1.5 -c 2 -k));
-    cmp_ok $r->{http}{from_due_ms}{p100}, '>', 2 * $r->{http}{total_ms}{p100}, 'what had to wait shows in the time from due';
+    cmp_ok $r->{http}{from_due_ms}{p100}, '>', 2 * $r->{http}{total_ms}{p50}, 'what had to wait shows in the time from due';
     like $r->{out}, qr/^From due:/m, 'as a row';
     $r = http('/ok', qw(-r 50 -n 50 -c 5 -k));
     my @at = map { $_->{at} } @{ $r->{log} };
@@ -172,9 +172,9 @@ subtest 'time runs out, or somebody does' => sub {
     is $r->{status}, 1, 'and not healthy';
     unlink $log;
     my $p = Sim::sim_start(['http', "$url/late", qw(-n 1000 -c 2 -k)]);
-    ok Sim::wait_until(20, sub { -s $log }), 'it runs';
+    ok Sim::wait_until(sub { -s $log }), 'it runs';
     kill 'INT', $p->{pid};
-    my $end = Sim::sim_finish($p, 30);
+    my $end = Sim::sim_finish($p);
     is $end->{status}, 130, 'Ctrl-C';
     like $end->{out}, qr/interrupted after/, 'with a report';
     like $end->{out}, qr/^Complete requests: +[1-9]/m, 'of what was done';
@@ -189,7 +189,7 @@ subtest 'TLS' => sub {
         open STDERR, '>&', \*STDOUT;
         exec qw(openssl s_server -www -quiet -accept), "127.0.0.1:$port", '-key', "$dir/key.pem", '-cert', "$dir/cert.pem" or POSIX::_exit(9);
     }
-    Sim::wait_until(20, sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) });
+    Sim::wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) });
     my @try = ('http', "https://127.0.0.1:$port/", qw(-n 6 -c 2));
     my $r = Sim::sim([@try]);
     is $r->{status}, 1, 'an unknown certificate';

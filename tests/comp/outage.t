@@ -78,7 +78,7 @@ my $stream = $server->connect;
 print {$stream} head('GET /api/files/events', %auth);
 $stream->flush;
 my $seen = '';
-ok wait_until(5, sub { Serve::more($stream, \$seen, 1); $seen =~ /"connected"/ }), 'a stream is open';
+ok wait_until(sub { Serve::more($stream, \$seen, 1); $seen =~ /"connected"/ }), 'a stream is open';
 
 subtest 'Postgres goes away and comes back' => sub {
     is $stack->stack('stop', 'postgres')->{status}, 0, 'it is down';
@@ -89,8 +89,8 @@ subtest 'Postgres goes away and comes back' => sub {
     is $server->call('POST', '/api/login', { email => 'owner@load.test', password => 'load-test-password' })->{status}, 503, 'so is signing in';
     is $server->call('GET', '/health')->{status}, 200, 'the server lives';
     is $stack->stack('start', 'postgres')->{status}, 0, 'it is back';
-    ok wait_until(10, sub { $server->call('POST', '/api/files/folder', { name => 'Yes' }, %auth)->{status} == 201 }), 'writes work again';
-    ok wait_until(5, sub { Serve::more($stream, \$seen, 1); $seen =~ /"folder.created".*"Yes"/ }), 'the stream stayed and hears of it';
+    ok wait_until(sub { $server->call('POST', '/api/files/folder', { name => 'Yes' }, %auth)->{status} == 201 }), 'writes work again';
+    ok wait_until(sub { Serve::more($stream, \$seen, 1); $seen =~ /"folder.created".*"Yes"/ }), 'the stream stayed and hears of it';
     is $server->metric('drive_server_errors_total'), 0, 'no server error was counted';
 };
 
@@ -99,9 +99,9 @@ subtest 'Redis goes away and comes back' => sub {
     is $server->call('POST', '/api/files/folder', { name => 'Without' }, %auth)->{status}, 201, 'writes go on';
     is $server->metric('drive_redis_up'), 0, 'the metrics tell';
     is $stack->stack('start', 'redis')->{status}, 0, 'it is back';
-    ok wait_until(10, sub { Serve::more($stream, \$seen, 1); $seen =~ /"resync"/ }), 'streams are told to list again';
+    ok wait_until(sub { Serve::more($stream, \$seen, 1); $seen =~ /"resync"/ }), 'streams are told to list again';
     my $r;
-    ok wait_until(10, sub { $r = $server->call('GET', '/api/files/stats', undef, %auth); exists $r->{headers}{'ratelimit-remaining'} }), 'budgets are counted again';
+    ok wait_until(sub { $r = $server->call('GET', '/api/files/stats', undef, %auth); exists $r->{headers}{'ratelimit-remaining'} }), 'budgets are counted again';
 };
 
 sub form { return qq{--b\r\nContent-Disposition: form-data; name="file"; filename="x.txt"\r\n\r\n$_[0]\r\n--b--\r\n} }
@@ -114,7 +114,7 @@ subtest 'Postgres stands still' => sub {
     print {$s} head('GET /api/files/events', %auth);
     $s->flush;
     my $heard = '';
-    ok wait_until(5, sub { Serve::more($s, \$heard, 1); $heard =~ /"connected"/ }), 'a stream';
+    ok wait_until(sub { Serve::more($s, \$heard, 1); $heard =~ /"connected"/ }), 'a stream';
     is $stack->stack('pause', 'postgres')->{status}, 0, 'Postgres is stopped';
     my $r = $hasty->call('POST', '/api/files/folder', { name => 'Perhaps' }, %auth);
     is $r->{status}, 503, 'a write is not waited for';
@@ -122,8 +122,8 @@ subtest 'Postgres stands still' => sub {
     ok $r->{headers}{'retry-after'}, '… and when to come back';
     is $hasty->call('GET', '/api/files', undef, %auth)->{status}, 503, 'nor is a read';
     is $stack->stack('resume', 'postgres')->{status}, 0, 'it goes on';
-    ok wait_until(10, sub { $hasty->call('GET', '/api/files', undef, %auth)->{status} == 200 }), 'reads work again';
-    ok wait_until(10, sub { Serve::more($s, \$heard, 1); $heard =~ /"resync"/ }), 'nobody knows whether the write was done: the stream is told to list again';
+    ok wait_until(sub { $hasty->call('GET', '/api/files', undef, %auth)->{status} == 200 }), 'reads work again';
+    ok wait_until(sub { Serve::more($s, \$heard, 1); $heard =~ /"resync"/ }), 'nobody knows whether the write was done: the stream is told to list again';
     my @done = grep { $_->{name} eq 'Perhaps' } @{ $hasty->call('GET', '/api/files', undef, %auth)->{json} };
     cmp_ok scalar @done, '<=', 1, 'it was done once or not at all';
     is $hasty->call('POST', '/api/files/folder', { name => 'Perhaps' }, %auth)->{status}, @done ? 409 : 201, '… and that is settled';
@@ -133,13 +133,13 @@ subtest 'Postgres stands still' => sub {
 subtest 'Postgres gives no more connections' => sub {
     my $few = Serve->new($stack);
     my $fill = $stack->start(['stack', 'fill', 'postgres', '--for', '60s']);
-    ok sim_read($fill, 60, sub { $_[0]{err} =~ /gives no more connections: \d+ are taken/ }), 'all of them are taken';
+    ok sim_await($fill, sub { $_[0]{err} =~ /gives no more connections: \d+ are taken/ }), 'all of them are taken';
     my @calls = map { my $s = $few->connect; print {$s} head("GET /api/files?limit=$_", %auth, Connection => 'close'); $s } 1 .. 12;
     is_deeply [map { answer($_)->{status} } @calls], [(200) x 12], 'the connections that the server has do for all';
     is $few->call('POST', '/api/files/folder', { name => 'Crowded' }, %auth)->{status}, 201, 'a write too';
     kill 'TERM', $fill->{pid};
-    is sim_finish($fill, 30)->{status}, 130, 'they are let go';
-    ok wait_until(10, sub { $stack->sql('SELECT 1') eq '1' }), 'and there for others';
+    is sim_finish($fill)->{status}, 130, 'they are let go';
+    ok wait_until(sub { $stack->sql('SELECT 1') eq '1' }), 'and there for others';
 };
 
 my $other = Serve->new($stack); # before a bucket is connected
@@ -159,7 +159,7 @@ subtest 'the store goes away and comes back' => sub {
     is $server->call('GET', "/api/files/$id/download", undef, %auth)->{status}, 503, 'so is a download';
     is $server->call('GET', '/api/files', undef, %auth)->{status}, 200, 'listings go on';
     is $stack->stack('start', 'store')->{status}, 0, 'the store is back';
-    ok wait_until(10, sub { $upload->()->{status} =~ /^20/ }), 'uploads work again';
+    ok wait_until(sub { $upload->()->{status} =~ /^20/ }), 'uploads work again';
     is $server->call('GET', "/api/files/$id/download", undef, %auth)->{body}, 'hello', 'the old content is there';
     is $server->metric('drive_server_errors_total'), 0, 'no server error was counted';
 };

@@ -8,7 +8,7 @@ use Runs;
 use Sim;
 
 my $dir = File::Temp::tempdir(CLEANUP => 1);
-sub ramp { my ($d, @args) = @_; return sim(['ramp', @args, '--no-stop', '--json', 'r.json'], dir => $dir, env => { TMA_URL => $d->url }, timeout => 40) }
+sub ramp { my ($d, @args) = @_; return sim(['ramp', @args, '--no-stop', '--json', 'r.json'], dir => $dir, env => { TMA_URL => $d->url }) }
 sub report { return json_file("$dir/r.json") }
 
 my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 4);
@@ -110,9 +110,9 @@ like $r->{out}, qr/^ranges over 2 ramps$/m, 'in the text';
 
 # ---- an interruption ends the step, sums up and cleans up
 my $h = sim_start(['ramp', '3,3', qw(--session upload:1MiB --hold 1min --arrive 0 --run-dir cut --json r.json)], dir => $dir, env => { TMA_URL => $d->url });
-ok wait_until(20, sub { -e "$dir/cut/sessions.csv" && slurp("$dir/cut/sessions.csv") =~ /,upload,/ }), 'a ramp at work';
+ok wait_until(sub { -e "$dir/cut/sessions.csv" && slurp("$dir/cut/sessions.csv") =~ /,upload,/ }), 'a ramp at work';
 kill 'INT', $h->{pid};
-sim_finish($h, 30);
+sim_finish($h);
 is $h->{status}, 130, 'interrupted' or diag $h->{out}, $h->{err};
 is scalar @{ report()->{steps} }, 1, 'no further step is begun';
 is report()->{steps}[0]{ok} + report()->{steps}[0]{unfinished}, 3, 'its sessions are accounted for';

@@ -14,7 +14,8 @@ subtest 'L19: tokens expire in mid-run' => sub {
     ok $expired, 'a reason of its own';
     my %logins;
     $logins{ $_->{login} }++ for grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
-    ok !(grep { $_ > 6 } values %logins), 'each login signs in again once a lifetime, whatever the number of its apps' or diag explain \%logins;
+    my $most = 2 + $h->{seconds} / 2;
+    ok !(grep { $_ > $most } values %logins), 'each login signs in again once a lifetime, whatever the number of its apps' or diag explain \%logins;
     is scalar(grep { $_->{status} == 429 } @{ $d->log }), 0, 'no limiter is tripped';
 };
 
@@ -44,15 +45,16 @@ subtest 'U10: a kept connection that breaks when it is used again' => sub {
     is $d->count(qr{^POST /api/files/rename}), ops($h, 'rename')->{ok} + ops($h, 'rename')->{outcomes}{conflict}, 'and were not made again';
 };
 
-# ---- a session that tells its life is renewed before that, each login at a time of its own
+# ---- a session that tells its life is renewed before that, each login at a time of its own. It really lasts longer: who
+# does not renew it meets its end all the same, who does has seconds to spare on a busy machine.
 {
-    my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 10, token_ttl => 3, jwt => 1);
-    my $h = run_sim($d, qw(12 4 60 7));
+    my $d = FakeDrive->new(sub_users => 3, folders => 4, files => 10, token_ttl => 7, jwt => 3);
+    my $h = run_sim($d, qw(12 4 60 9));
     is $h->{status}, 0, 'early renewal' or diag $h->{out};
     is scalar(grep { $_->{status} == 401 && $_->{login} } @{ $d->log }), 0, 'nobody ever met an expired session';
     my @again = map { $_->{t} } grep { $_->{path} eq '/api/login' && $_->{login} } @{ $d->log };
     cmp_ok scalar(@again), '>=', 4 + 4, 'each login signed in again';
-    cmp_ok scalar(@again), '<=', 4 + 4 * 5, 'once a lifetime, the seconds of taking in what came included';
+    cmp_ok scalar(@again), '<=', 4 + 4 * $h->{seconds} / 2.1, 'once a lifetime, of which seven tenths pass at least';
 }
 
 # ---- accounts: all owners are found and used evenly

@@ -30,7 +30,7 @@ subtest 'E11: resync, old cursors, and error events that change nothing' => sub 
     my $lists = $d->count(qr{^GET /api/files\?});
     $d->event({ raw => "event: error\ndata: {\"type\":\"error\"}\n\n" });
     $d->event({ type => 'resync' });
-    wait_until(3, sub { $d->count(qr{^GET /api/files\?}) >= $lists + 10 });
+    wait_until(sub { $d->count(qr{^GET /api/files\?}) >= $lists + 10 });
     is $d->count(qr{^GET /api/files\?}), $lists + 10, 'resync: every app lists all its open folders again';
     $d->set(feed_floor => 1);
     $d->touch({ n => 1 });

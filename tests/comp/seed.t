@@ -14,7 +14,7 @@ my ($FOLDERS, $FILES) = (22, 168); # of scale 0.01
 sub seed {
     my ($d, @args) = @_;
     unlink "$dir/seed.json";
-    my $r = sim([qw(seed 0 0.01 --bytes-scale 0.01 --json), "$dir/seed.json", @args], env => { TMA_URL => $d->url }, dir => $dir, timeout => 90);
+    my $r = sim([qw(seed 0 0.01 --bytes-scale 0.01 --json), "$dir/seed.json", @args], env => { TMA_URL => $d->url }, dir => $dir);
     $r->{json} = json_file("$dir/seed.json") if -s "$dir/seed.json";
     return $r;
 }
@@ -56,7 +56,7 @@ my $manifest;
         $d->rule(method => 'POST', path => qr{/api/login}, after => $after, times => 1, status => 429,
             headers => { 'Retry-After' => 1 }, body => { error => 'Too many login attempts' });
     }
-    my $r = sim([qw(seed 8 0.01 --bytes-scale 0.01 --json), "$dir/s05.json"], env => { TMA_URL => $d->url }, dir => $dir, timeout => 90);
+    my $r = sim([qw(seed 8 0.01 --bytes-scale 0.01 --json), "$dir/s05.json"], env => { TMA_URL => $d->url }, dir => $dir);
     is $r->{status}, 0, 'sign-ins are limited: ends well' or diag $r->{out}, $r->{err};
     like $r->{out}, qr/sign-in limited by the server: \d of 9 left, about [\d.]+ m?s to wait/, 'sign-ins are limited: the delay is told';
     like $r->{out}, qr/sign-in limited.*(?:\n.*)*\nfiles/, 'sign-ins are limited: told before the work';
@@ -92,9 +92,9 @@ my $manifest;
     my $d = FakeDrive->new(sub_users => 0, folders => 0, files => 0);
     my $h = sim_start([qw(seed 0 0.01 --bytes-scale 0.01 --jobs 2)], env => { TMA_URL => $d->url }, dir => $dir);
     $d->rule(method => 'POST', path => qr{/api/files/upload}, delay => 0.05);
-    ok wait_until(30, sub { $d->count(qr{^POST /api/files/upload$}) > 20 }), 'an outage: under way';
+    ok wait_until(sub { $d->count(qr{^POST /api/files/upload$}) > 20 }), 'an outage: under way';
     $d->outage(3);
-    my $r = sim_finish($h, 60);
+    my $r = sim_finish($h);
     is $r->{status}, 0, 'an outage: ends well' or diag $r->{out}, $r->{err};
     is $d->state->{files}, $FILES, 'an outage: every file once';
 }
@@ -104,9 +104,9 @@ my $manifest;
     my $d = FakeDrive->new(sub_users => 0, folders => 0, files => 0);
     $d->rule(method => 'POST', path => qr{/api/files/upload}, delay => 0.05);
     my $h = sim_start([qw(seed 0 0.01 --bytes-scale 0.01 --jobs 2)], env => { TMA_URL => $d->url }, dir => $dir);
-    ok wait_until(30, sub { $d->count(qr{^POST /api/files/upload$}) > 20 }), 'interrupted: under way';
+    ok wait_until(sub { $d->count(qr{^POST /api/files/upload$}) > 20 }), 'interrupted: under way';
     kill INT => $h->{pid};
-    my $r = sim_finish($h, 20);
+    my $r = sim_finish($h);
     is $r->{status}, 130, 'interrupted: status' or diag $r->{out}, $r->{err};
     like "$r->{out}$r->{err}", qr/interrupted/, 'interrupted: says so';
     cmp_ok $d->state->{files}, '<', $FILES, 'interrupted: half made';

@@ -14,7 +14,7 @@ my $n = 0;
 sub command {
     my ($d, @args) = @_;
     my $json = "$dir/tma" . ++$n . '.json';
-    my $r = sim([@args, '--json', $json], env => { TMA_URL => $d->url }, dir => $dir, timeout => 120);
+    my $r = sim([@args, '--json', $json], env => { TMA_URL => $d->url }, dir => $dir);
     $r->{json} = json_file($json) if -s $json;
     return $r;
 }

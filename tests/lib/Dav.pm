@@ -52,7 +52,7 @@ sub _start {
         if ($self->{uid}) { POSIX::setgid($self->{gid}); $) = "$self->{gid} $self->{gid}"; POSIX::setuid($self->{uid}) }
         exec @cmd or POSIX::_exit(127);
     }
-    my $up = wait_until(20, sub {
+    my $up = wait_until(sub {
         waitpid($self->{pid}, POSIX::WNOHANG()) == 0 or die "$cmd[0] ended:\n" . $self->log;
         IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 1);
     });
@@ -160,7 +160,7 @@ sub stop {
     my $pid = delete $self->{pid};
     if ($pid) {
         kill 'TERM', $pid;
-        wait_until(10, sub { waitpid($pid, POSIX::WNOHANG()) != 0 }) or do { kill 'KILL', $pid; waitpid $pid, 0 };
+        wait_until(sub { waitpid($pid, POSIX::WNOHANG()) != 0 }, 20) or do { kill 'KILL', $pid; waitpid $pid, 0 };
     }
     remove_tree(delete $self->{dir}) if $self->{dir};
     delete $live{ refaddr $self };

@@ -33,7 +33,7 @@ sub cut {
 
 sub show {
     $failed = 0;
-    for my $s (splice(@said), $answer // ()) {
+    for my $s ($answer // (), reverse splice @said) { # the latest first
         my @texts = grep { index($diag, s{\s+\z}{}r) < 0 } @{ $s->{texts} };
         next if @{ $s->{texts} } && !@texts;
         print STDERR map { "# $_\n" } "--- $s->{what}", map { cut($_) } @texts;

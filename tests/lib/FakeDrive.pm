@@ -8,7 +8,7 @@ package FakeDrive;
 #   $d->rule(path => qr{^/api/files\?}, hang => 1);       # never answers; close => 1 cuts, reset => 1 sends RST
 #   $d->rule(path => qr{/upload}, lost => 1);             # does it, and cuts instead of answering
 #   $d->rules_clear; $d->outage(3);                       # deaf for 3 s: connections cut, port closed
-#   $d->set(token_ttl => 20);                             # jwt => 1: tokens say so
+#   $d->set(token_ttl => 20);                             # jwt => SECONDS: what tokens say of that
 #   $d->set(event_faults => ['drop', 'twice', 'swap']);   # what one of the streams gets of the next changes; 'late': 6 s
 #   replay => 1: Last-Event-ID is honoured, else answered by a resync; retry => MS: told to streams; backlog => BYTES:
 #   a stream that has so much unread is ended; idle_close => 1: each kept connection breaks when it is used again
@@ -79,13 +79,14 @@ sub rule {
 sub rules_clear { return $_[0]->_ctl('rules_clear') }
 sub outage { return $_[0]->_ctl(outage => $_[1]) }
 sub cut_streams { return $_[0]->_ctl('cut_streams') }
-sub event { return $_[0]->_ctl(event => $_[1]) }            # {account => 0, type => …, data => {…}} to every stream
+# {account => 0, type => …, data => {…}} to every stream; raw => TEXT as it is, and so many bytes more: pad => N
+sub event { return $_[0]->_ctl(event => $_[1]) }
 sub touch { return $_[0]->_ctl(touch => $_[1] // {}) }      # {account => 0, n => 1}: a write by nobody, with its event
 sub set { my ($self, %v) = @_; return $self->_ctl(set => \%v) }
 sub log { return $_[0]->_ctl('log') }       # [{t, method, path, status, login, ms, bytes, expect}] in order of arrival
 sub state { return $_[0]->_ctl('state') }   # {files, folders, trashed, locks, streams, connections_max, uploads, replaced}
 sub nodes { return $_[0]->_ctl('nodes') }   # [{id, name, type, parent, trashed, account, size}] of all there is
-sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
+sub count { my ($self, $re) = @_; return $self->_ctl(count => "$re") } # without sending the whole log each time
 
 sub stop {
     my ($self) = @_;
@@ -257,11 +258,11 @@ sub accept_all {
 
 sub drop {
     my ($self, $c, $reset) = @_;
+    return if $c->{gone}++; # its number may be another connection's by now
     setsockopt $c->{s}, SOL_SOCKET, SO_LINGER, pack 'ii', 1, 0 if $reset;
     delete $self->{conns}{ $c->{fd} };
     delete $c->{stream}{account}{streams}{ $c->{fd} } if $c->{stream};
     close $c->{s};
-    $c->{gone} = 1;
     return;
 }
 
@@ -437,8 +438,7 @@ on POST => qr{^/api/login$}, sub {
     my $pw = $s->{c}{password};
     return $s->fail($q, 401, 'Invalid credentials') if !$l || defined $pw && $pw ne ($q->{json}{password} // '');
     $q->{log}{login} = $l->{email};
-    my $ttl = $s->{c}{token_ttl};
-    my $life = $s->{c}{jwt} ? encode_base64url($J->encode({ iat => 1000, exp => 1000 + $ttl })) : $l->{id};
+    my $life = $s->{c}{jwt} ? encode_base64url($J->encode({ iat => 1000, exp => 1000 + $s->{c}{jwt} })) : $l->{id};
     my $token = sprintf 'fake.%s.%d', $life, ++$s->{next_id};
     $s->{tokens}{$token} = { login => $l, born => time };
     $s->reply($q, 200, { user => { id => $l->{id}, email => $l->{email}, isSubUser => $l->{owner} ? JSON::PP::false : JSON::PP::true } },
@@ -659,9 +659,11 @@ my %CONTROL = (
     rules_clear => sub { my ($s) = @_; $s->{rules} = []; 1 },
     set => sub { my ($s, $v) = @_; $s->{c}{$_} = $v->{$_} for keys %$v; 1 },
     log => sub { my ($s) = @_; $s->{log} },
+    count => sub { my ($s, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $s->{log} } },
     event => sub {
         my ($s, $e) = @_;
         my $raw = $e->{raw} // 'data: ' . $J->encode({ type => $e->{type}, timestamp => stamp(time), data => $e->{data} // {} }) . "\n\n";
+        $raw .= 'x' x $e->{pad} if $e->{pad};
         $s->push_event($s->{accounts}[ $e->{account} // 0 ], $raw);
         1;
     },

@@ -56,7 +56,7 @@ sub look {
     my @args = ('run', @{ $load->{args} // \@BUSY }, '--seed', $seed, '--json', 'run.json', '-q', @{ $load->{more} // [] });
     if ($load->{mix}) { spew("$stack->{dir}/mix", $load->{mix}); push @args, '--mix', 'mix' }
     for my $try (1 .. 4) {
-        $r = $stack->sim(\@args, timeout => 240);
+        $r = $stack->sim(\@args);
         last if !@faults || $r->{status} ne '3' || $r->{err} !~ /no answer from/;
     }
     my $json = eval { json_file("$stack->{dir}/run.json") } or die "sim run left no JSON ($r->{status}): $r->{out}$r->{err}";

@@ -33,7 +33,7 @@ sub pid { return $_[0]{run}{pid} }
 sub stop {
     my ($self, $signal) = @_;
     kill $signal // 'TERM', $self->{run}{pid};
-    return sim_finish(delete $self->{run}, 30);
+    return sim_finish(delete $self->{run});
 }
 
 sub DESTROY {

@@ -86,7 +86,7 @@ sub start {
         exec @command or POSIX::_exit(127);
     }
     $self->{pid} = $pid;
-    my $up = Sim::wait_until(20, sub {
+    my $up = Sim::wait_until(sub {
         return 'gone' if waitpid($pid, POSIX::WNOHANG()) == $pid;
         return Sim::slurp("$d/log") =~ /Server listening on/ ? 'up' : 0;
     });
@@ -118,7 +118,7 @@ sub stop {
     my $pid = delete $self->{pid} or return;
     local ($?, $@);
     kill 'TERM', -$pid, $pid;
-    Sim::wait_until(10, sub { return waitpid($pid, POSIX::WNOHANG()) != 0 }) and return;
+    Sim::wait_until(sub { return waitpid($pid, POSIX::WNOHANG()) != 0 }, 20) and return;
     kill 'KILL', -$pid, $pid;
     waitpid $pid, 0;
     return;

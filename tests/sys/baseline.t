@@ -14,7 +14,7 @@ make_path("$stack->{dir}/disk", "$stack->{dir}/bin");
 symlink '/bin/sh', "$stack->{dir}/bin/sh";    # and no other program
 
 subtest 'all of them' => sub {
-    my $r = $stack->sim([qw(baseline --time 300ms --dir disk --json b.json)], timeout => 240);
+    my $r = $stack->sim([qw(baseline --time 300ms --dir disk --json b.json)]);
     is $r->{status}, 0, 'status 0' or diag $r->{out}, $r->{err};
     my $base = json_file("$stack->{dir}/b.json")->{baseline};
     for my $layer (qw(disk network postgres redis store drive)) {

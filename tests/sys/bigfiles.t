@@ -77,10 +77,10 @@ for my $bad (['--bigfiles', '3x1'], ['--bigfiles', '3x1@4'], ['--bigfiles', '0x1
 
 # ---- interrupted: nothing left
 my $h = $stack->start([qw(bigfiles 4 200 --json big.json)]);
-ok sim_read($h, 60, sub { $_[0]{out} =~ /files of/ }), 'running';
+ok sim_await($h, sub { $_[0]{out} =~ /files of/ }), 'running';
 sim_read($h, 1, sub { 0 });
 kill 'INT', $h->{pid};
-sim_finish($h, 60);
+sim_finish($h);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' AND parent_id <> '$folder'"), 0, 'and cleaned up';
 
@@ -91,7 +91,7 @@ my $newest = q{SELECT id FROM files WHERE type = 'folder' AND parent_id IS NULL 
 sub under_way {
     part(qw(pause store));
     my $run = $stack->start([qw(bigfiles 3 2 --json big.json)]);
-    ok sim_read($run, 60, sub { $_[0]{out} =~ /files of/ }), 'the uploads begin';
+    ok sim_await($run, sub { $_[0]{out} =~ /files of/ }), 'the uploads begin';
     sim_read($run, 0.7, sub { 0 });
     return $run;
 }
@@ -99,13 +99,13 @@ $rows = $stack->sql('SELECT count(*) FROM files');
 $h = under_way();
 is $owner->post('/api/files/rename', { id => $stack->sql($newest), name => 'renamed meanwhile' })->{status}, 200, 'renamed';
 part(qw(resume store));
-sim_finish($h, 60);
+sim_finish($h);
 is $h->{status}, 0, 'uploads into a folder that is renamed meanwhile arrive' or diag $h->{out}, $h->{err};
 is $stack->sql('SELECT count(*) FROM files'), $rows, 'and nothing is left';
 $h = under_way();
 is $owner->post('/api/files/delete', { ids => [$stack->sql($newest)] })->{status}, 200, 'trashed';
 part(qw(resume store));
-sim_finish($h, 60);
+sim_finish($h);
 is $h->{status}, 1, 'into one that is trashed meanwhile: exit status 1' or diag $h->{out}, $h->{err};
 like $h->{out}, qr/^\s+3  upload: 404 /m, 'with the reason';
 is $stack->sql('SELECT count(*) FROM files'), $rows, 'and nothing is left';
@@ -128,9 +128,9 @@ for my $victim (qw(server store postgres)) {
     $h = under_way();
     part('kill', $victim);
     part(qw(resume store)) if $victim ne 'store';
-    ok sim_read($h, 60, sub { $_[0]{out} =~ /^uploads /m }), "$victim: the uploads have ended" if $victim ne 'store';
+    ok sim_await($h, sub { $_[0]{out} =~ /^uploads /m }), "$victim: the uploads have ended" if $victim ne 'store';
     part('start', $victim);
-    sim_finish($h, 120);
+    sim_finish($h);
     like $h->{status}, $victim eq 'store' ? qr/^[13]$/ : qr/^1$/, "$victim: not healthy" or diag $h->{out}, $h->{err};
     like $h->{out}, qr/^uploads +\d+ +[123] /m, "$victim: failures are told";
     exact_afterwards($victim);
@@ -139,13 +139,13 @@ for my $victim (qw(server store postgres)) {
 # ---- each part killed while the downloads are under way. Those that have begun need Postgres no more.
 for my $victim (qw(server store postgres)) {
     $h = $stack->start([qw(bigfiles 2 64 --json big.json)]);
-    ok wait_until(60, sub { $stack->sql(q{SELECT count(*) FROM files WHERE name LIKE 'big-%' AND size = 67108864}) == 2 }), "$victim: the uploads are done";
+    ok wait_until(sub { $stack->sql(q{SELECT count(*) FROM files WHERE name LIKE 'big-%' AND size = 67108864}) == 2 }), "$victim: the uploads are done";
     part(qw(pause store));
     part('kill', $victim);
     part(qw(resume store)) if $victim ne 'store';
-    ok sim_read($h, 60, sub { $_[0]{out} =~ /^downloads /m }), "$victim: the downloads have ended";
+    ok sim_await($h, sub { $_[0]{out} =~ /^downloads /m }), "$victim: the downloads have ended";
     part('start', $victim);
-    sim_finish($h, 120);
+    sim_finish($h);
     like $h->{out}, qr/^uploads +2 +0 /m, "$victim: the uploads had been fine";
     like $h->{out}, qr/^downloads +\d+ +[012] /m, "$victim: the downloads are told";
     like $h->{status}, { server => qr/^1$/, store => qr/^[13]$/, postgres => qr/^[01]$/ }->{$victim}, "$victim: not healthy" or diag $h->{out}, $h->{err};
@@ -158,7 +158,7 @@ SKIP: {
     my $used = $stack->sql('SELECT sum(storage_used) FROM users');
     my $free = (split ' ', (split /\n/, `df -Pk '$stack->{dir}'`)[1])[3];
     skip "less than 5 GiB free: $free KiB", 1 if $free < 5 << 20;
-    $r = $stack->sim([qw(bigfiles 1), $mib, qw(--keep --json big.json --fail-on), 'uploads.ok==1', '--fail-on', 'downloads.mb_per_s>1', '--fail-on', 'generator.peak_rss<64MiB'], timeout => 300);
+    $r = $stack->sim([qw(bigfiles 1), $mib, qw(--keep --json big.json --fail-on), 'uploads.ok==1', '--fail-on', 'downloads.mb_per_s>1', '--fail-on', 'generator.peak_rss<64MiB']);
     is $r->{status}, 0, 'U08: 2 GiB and a byte go up and come down, each byte compared' or diag $r->{out}, $r->{err};
     cmp_ok report()->{$_}, '>=', $size, "U08: $_ counts on" for qw(bytes_up bytes_down);
     ($folder) = $r->{out} =~ /kept in folder "Big files \w+" \((\w+)\)/;

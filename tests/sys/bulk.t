@@ -23,7 +23,7 @@ my $before = $stack->sql($state_sql);
 sub report { return json_file("$stack->{dir}/bulk.json") }
 sub check_of { my ($j, $name) = @_; return (grep { $_->{name} eq $name } @{ $j->{checks} })[0] }
 sub copies_asked { return $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'copy'}) }
-sub copying { return wait_until(30, sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'copy' AND status = 'active'}) }) }
+sub copying { return wait_until(sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'copy' AND status = 'active'}) }) }
 sub part { my (@do) = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
 
 # bulk is under way as $h, the store stands still: a part is killed and started again.
@@ -34,7 +34,7 @@ sub killed_and_back {
     sim_read($h, 1, sub { 0 });
     part('start', $victim);
     part(qw(resume store)) if $victim ne 'store';
-    sim_finish($h, 120);
+    sim_finish($h);
     ok $h->{status} eq '0' || $h->{status} eq '1', "$victim: it comes to its end" or diag $h->{status}, $h->{out}, $h->{err};
     like $h->{out}, $row, "$victim: and to a report";
     if ($victim ne 'store') {
@@ -80,9 +80,9 @@ copying();
 my $sub = $stack->sql('SELECT id FROM files WHERE type = \'folder\' AND parent_id = (SELECT id FROM files WHERE parent_id IS NULL AND type = \'folder\''
     . ' ORDER BY aggregate_file_count + aggregate_folder_count DESC LIMIT 1) ORDER BY aggregate_file_count LIMIT 1');
 is $owner->post('/api/files/delete', { ids => [$sub] })->{status}, 200, 'a subfolder of the source goes to the trash';
-ok sim_read($h, 30, sub { $_[0]{out} =~ /timed out, outcome unknown.*nothing is sent again/ }), 'timed out, outcome unknown';
+ok sim_await($h, sub { $_[0]{out} =~ /timed out, outcome unknown.*nothing is sent again/ }), 'timed out, outcome unknown';
 part(qw(resume store));
-sim_finish($h, 60);
+sim_finish($h);
 is $h->{status}, 1, 'exit status 1' or diag $h->{out}, $h->{err};
 like $h->{out}, qr/copy: looked for .*: it was done/, 'it was looked for';
 is copies_asked(), $asked + 1, 'and asked for once';
@@ -104,9 +104,9 @@ $stack->sql(q{CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS 'BEGI
 $stack->sql(q{CREATE TRIGGER linger BEFORE INSERT ON jobs FOR EACH ROW WHEN (NEW.kind = 'purge') EXECUTE FUNCTION linger()});
 for my $victim (qw(server store postgres)) {
     $h = $stack->start([qw(bulk --json bulk.json)]);
-    ok wait_until(60, sub { $stack->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) }), "$victim: the copy is in the trash";
+    ok wait_until(sub { $stack->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) }), "$victim: the copy is in the trash";
     part(qw(pause store));
-    ok wait_until(30, sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'purge' AND status = 'active' AND keys IS NOT NULL}) }), "$victim: its rows are gone, its objects not yet";
+    ok wait_until(sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'purge' AND status = 'active' AND keys IS NOT NULL}) }), "$victim: its rows are gone, its objects not yet";
     killed_and_back($victim, qr/^delete for good /m);
     $stack->sql('DROP TRIGGER IF EXISTS linger ON jobs') if $victim eq 'postgres';
 }

@@ -40,7 +40,7 @@ my @orders = (
     ['pause', 'postgres', 21, 1.5], ['fill', 'postgres', 23, 2.5],
 );
 my $chaos = join ',', map { "$_->[0]:$_->[1]\@$_->[2]+$_->[3]" } @orders;
-my $h = $stack->sim(['run', 6, 10, 120, 27, '--chaos', $chaos, '--json', 'run.json'], timeout => 300);
+my $h = $stack->sim(['run', 6, 10, 120, 27, '--chaos', $chaos, '--json', 'run.json']);
 my $json = json_file("$stack->{dir}/run.json");
 
 is $h->{status}, 0, 'an outage that was ordered fails no run by itself' or diag $h->{out}, $h->{err}, $stack->stack('logs', 'server')->{out};
@@ -94,12 +94,12 @@ subtest 'the verdict' => sub {
 
 subtest 'interrupted' => sub {
     my $run = $stack->start(['run', 2, 5, 60, 60, '--chaos', 'kill:store@0+60,pause:postgres@0.5+60']);
-    ok sim_read($run, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'a run';
-    ok wait_until(30, sub { $stack->stack('status')->{status} == 3 }), 'that has taken the store away';
+    ok sim_await($run, sub { $_[0]{out} =~ /measured window begins/ }), 'a run';
+    ok wait_until(sub { $stack->stack('status')->{status} == 3 }), 'that has taken the store away';
     my ($postgres) = $stack->stack('status')->{out} =~ /^postgres +up +\d+ +(\d+)/m;
-    ok wait_until(30, sub { slurp("/proc/$postgres/stat") =~ /\) T / }), 'and stopped Postgres';
+    ok wait_until(sub { slurp("/proc/$postgres/stat") =~ /\) T / }), 'and stopped Postgres';
     kill 'INT', $run->{pid};
-    is sim_finish($run, 90)->{status}, 130, 'ends in order' or diag $run->{err};
+    is sim_finish($run)->{status}, 130, 'ends in order' or diag $run->{err};
     is $stack->stack('status')->{status}, 0, 'everything is back';
     unlike slurp("/proc/$postgres/stat"), qr/\) T /, 'and goes on';
 };

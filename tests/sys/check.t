@@ -68,7 +68,7 @@ violated_only('a reservation that stays', ['storage'], qr/5 bytes are still rese
 my $h = $stack->start([qw(check --only storage)]);
 select undef, undef, undef, 1.5;
 $stack->sql($release);
-is Sim::sim_finish($h, 30)->{status}, 0, 'a reservation that ends meanwhile is none of a server at rest';
+is Sim::sim_finish($h)->{status}, 0, 'a reservation that ends meanwhile is none of a server at rest';
 
 # The checks wait for a job that is at work (of the server that lives, so that nobody else takes it up).
 $stack->sql("INSERT INTO jobs (id, account_id, user_id, kind, status, server_id, started_at) SELECT 'j1', u.id, u.id, 'copy', 'active', s.id, now()"
@@ -76,7 +76,7 @@ $stack->sql("INSERT INTO jobs (id, account_id, user_id, kind, status, server_id,
 $h = $stack->start([qw(check --only), 'drain,storage']);
 ok !sim_read($h, 2, sub { $_[0]{out} =~ /storage/ }), 'as long as a job is at work nothing is judged';
 $stack->sql("DELETE FROM jobs WHERE id = 'j1'");
-is sim_finish($h, 30)->{status}, 0, 'the job has ended: at rest';
+is sim_finish($h)->{status}, 0, 'the job has ended: at rest';
 like $h->{out}, qr/ok +drain +0 jobs queued, 0 reservations, after \d/, 'and the wait is told';
 
 # A row lost by hand leaves its object, its ancestors' totals and the storage use behind.

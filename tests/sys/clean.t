@@ -48,7 +48,7 @@ is $stack->sql('SELECT count(*) FROM files'), $files, 'nothing was removed';
 my $hash = $stack->sql("SELECT password FROM users WHERE email = 'owner-2\@load.test'");
 $stack->sql("UPDATE users SET password = 'x' WHERE email = 'owner-2\@load.test'");
 my $theirs = $stack->sql("SELECT count(*) FROM files f JOIN users u ON u.id = f.user_id WHERE u.email = 'owner-2\@load.test'");
-$r = $stack->sim([qw(clean --yes --json clean.json)], timeout => 300);
+$r = $stack->sim([qw(clean --yes --json clean.json)]);
 is $r->{status}, 0, 'clean --yes: exit status 0' or diag $r->{out}, $r->{err};
 like $r->{out}, qr/^to be left: owner-2\@load\.test: it cannot be signed in/m, 'an account that does not prove to be ours is left, and said';
 is $stack->sql('SELECT count(*) FROM files'), $theirs, 'its tree is all that is there';
@@ -63,11 +63,11 @@ is $stack->sql("SELECT count(*) FROM sessions s JOIN users u ON u.id = s.user_id
 
 # ---- the server is as good as new: it can be filled again, and cleaned without a database but for the accounts
 $stack->sql("UPDATE users SET password = '$hash' WHERE email = 'owner-2\@load.test'");
-is $stack->sim([qw(clean --yes)], timeout => 300)->{status}, 0, 'with its password known, the other account goes too';
+is $stack->sim([qw(clean --yes)])->{status}, 0, 'with its password known, the other account goes too';
 is objects(), 0, 'no object is left';
 $r = $stack->sim([qw(seed 2 0.05)]);
 is $r->{status}, 0, 'it is filled again' or diag $r->{out}, $r->{err};
-$r = $stack->sim([qw(clean --yes)], env => { DATABASE_URL => '' }, dir => '/', timeout => 300);
+$r = $stack->sim([qw(clean --yes)], env => { DATABASE_URL => '' }, dir => '/');
 is $r->{status}, 1, 'without DATABASE_URL: exit status 1' or diag $r->{out}, $r->{err};
 like $r->{out}, qr/not removed: the account owner\@load\.test, empty now: DATABASE_URL is needed/, 'since the account stays, and is named';
 is $stack->sql('SELECT count(*) FROM files'), 0, 'its tree is gone';

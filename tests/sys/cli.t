@@ -124,7 +124,7 @@ $SIG{HUP} = 'DEFAULT';    # who started the tests with nohup meant the tests
 for my $signal (qw(INT TERM HUP)) {
     my $h = waiting(sim_start(['check', '--json', "$dir/$signal.json"], %target));
     kill $signal, $h->{pid};
-    sim_finish($h, 10);
+    sim_finish($h);
     is $h->{status}, 130, "SIG$signal: 130";
     cmp_ok $h->{seconds}, '<', 8, 'at once';
     my $j = json_file("$dir/$signal.json");
@@ -135,7 +135,7 @@ for my $signal (qw(INT TERM HUP)) {
 for my $args (['check'], ['check', '--json', '-']) {
     my $h = waiting(sim_start($args, %target));
     close $h->{out_fh};
-    sim_finish($h, 10);
+    sim_finish($h);
     is $h->{status}, 141, "@$args: the reader left: 141, as SIGPIPE would tell";
     cmp_ok $h->{seconds}, '<', 4, 'noticed without writing';
     unlike $h->{err}, qr/pipe|abort|signal|core/i, 'without crash text';

@@ -31,7 +31,7 @@ subtest 'containers that do not come up' => sub {
     my ($dir, $bin) = map { abs_path(tempdir(CLEANUP => 1)) } 1, 2;
     spew("$dir/docker-compose.yml", slurp("$root/docker-compose.yml"));
     my $env = docker($bin, "echo 'no space left on device' >&2; exit 17");
-    my $r = sim(['stack', 'up'], dir => $dir, env => $env, timeout => 60);
+    my $r = sim(['stack', 'up'], dir => $dir, env => $env);
     is $r->{status}, 3, 'up fails';
     is $r->{out}, '', 'no exports';
     like $r->{err}, qr/^  no space left on device$/m, 'shows what docker said';
@@ -54,7 +54,7 @@ subtest 'an engine, but no docker-compose.yml or no compose' => sub {
     my ($dir, $bin) = map { abs_path(tempdir(CLEANUP => 1)) } 1, 2;
     my $env = docker($bin, 'exit 0');
     spew("$dir/docker-compose.yml", 'services: {}');
-    my $r = sim(['stack', 'up', '--native', '--no-server'], dir => $dir, env => $env, timeout => 120);
+    my $r = sim(['stack', 'up', '--native', '--no-server'], dir => $dir, env => $env);
     is $r->{status}, 0, '--native does not ask docker' or diag $r->{err};
     ok !-e "$bin/calls", 'not once';
     is sim(['stack', 'down'], dir => $dir, env => $env)->{status}, 0, 'down';

@@ -20,12 +20,12 @@ sub exact { my ($what) = @_; my $c = $stack->sim([qw(check --only), 'aggregates,
 subtest 'a killed tool leaves a lock, which is named and lapses' => sub {    # K05
     spew("$stack->{dir}/mix", "save 1\n");
     my $h = $stack->start([qw(run 3 5 600 60 --mix mix --run-dir killed)]);
-    ok sim_read($h, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'apps are at work';
+    ok sim_await($h, sub { $_[0]{out} =~ /measured window begins/ }), 'apps are at work';
     is $stack->stack(qw(pause store))->{status}, 0, 'the store stands still';
     sim_read($h, 1.5, sub { 0 });    # what they recorded is written each second
-    ok wait_until(20, sub { held() >= 1 }), 'apps hold locks';
+    ok wait_until(sub { held() >= 1 }), 'apps hold locks';
     kill KILL => $h->{pid};
-    sim_finish($h, 10);
+    sim_finish($h);
     is $stack->stack(qw(resume store))->{status}, 0, 'the store goes on';
     cmp_ok held(), '>=', 1, 'killed, its locks stay';
     my $c = $stack->sim([qw(check --run killed --only locks)]);

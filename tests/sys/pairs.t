@@ -11,7 +11,7 @@ my $stack = Sim::Stack->new('--no-server');
 my $server = Serve->new($stack);
 sub pairs {
     my (@args) = @_;
-    my $r = $stack->sim(['pairs', @args, '--json', 'p.json'], env => { TMA_URL => $server->url }, timeout => 120);
+    my $r = $stack->sim(['pairs', @args, '--json', 'p.json'], env => { TMA_URL => $server->url });
     $r->{json} = -s "$stack->{dir}/p.json" ? json_file("$stack->{dir}/p.json") : {};
     $r->{pairs} = $r->{json}{pairs};
     return $r;

@@ -17,12 +17,12 @@ sub target { return (env => { TMA_URL => $server->url }) }
 sub start { return $stack->start(['ramp', @_, '--json', 'r.json'], target()) }
 sub report { return json_file("$dir/r.json") }
 sub ramp {
-    my $r = sim_finish(start(@_), 150);
+    my $r = sim_finish(start(@_));
     $r->{json} = -s "$dir/r.json" ? report() : {};
     return $r;
 }
 # Waits for a file of the ramp's folder to say something.
-sub said { my ($run, $file, $what) = @_; return wait_until(60, sub { -e "$dir/$run/$file" && slurp("$dir/$run/$file") =~ $what }) }
+sub said { my ($run, $file, $what) = @_; return wait_until(sub { -e "$dir/$run/$file" && slurp("$dir/$run/$file") =~ $what }) }
 
 serve();
 my $r = $stack->sim([qw(seed 0 0.01 --accounts 4)], target());
@@ -75,13 +75,13 @@ subtest 'a knee where the arithmetic puts it' => sub {
 subtest 'a server that stops' => sub {
     serve();
     my $h = start(qw(8 --session apps --per-minute 600 --folders 3 --arrive 0 --hold 60s --settle 0 --timeout 2s --run-dir stopped --stop-on timed_out>0));
-    ok wait_until(60, sub { -e "$dir/stopped/watch.csv" && $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
+    ok wait_until(sub { -e "$dir/stopped/watch.csv" && $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
     kill 'STOP', $server->pid;
     my $from = time;
     my $ended = sim_read($h, 60);
     my $took = time - $from;
     kill 'CONT', $server->pid;
-    sim_finish($h, 30);
+    sim_finish($h);
     is $h->{status}, 4, 'ends the ramp' or diag $h->{out}, $h->{err};
     cmp_ok $took, '<', 2 + 3 + 5, "within 5 s of the first timeout (${took} s)";
     is report()->{stopped}{condition}, 'timed_out>0', 'for what was agreed';
@@ -92,13 +92,13 @@ subtest 'a server that stops' => sub {
 subtest 'a disk that is full' => sub {
     serve();
     my $h = start(qw(8 --no-stop --session apps --per-minute 600 --folders 3 --arrive 0 --hold 60s --settle 0 --run-dir full --stop-on failed_pct>2));
-    ok wait_until(60, sub { $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
+    ok wait_until(sub { $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
     my $fill = $stack->start([qw(stack fill store --for 8s)]);
-    sim_finish($h, 60);
+    sim_finish($h);
     is $h->{status}, 4, 'ends the ramp' or diag $h->{out}, $h->{err};
     is report()->{stopped}{condition}, 'failed_pct>2', 'for what was agreed';
     is $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()'), 0, 'and leaves no lock';
-    is sim_finish($fill, 60)->{status}, 0, 'the disk has room again';
+    is sim_finish($fill)->{status}, 0, 'the disk has room again';
 };
 
 # A group that may use 1 % of a processor; undef where none can be made, or where it limits nothing.
@@ -125,10 +125,10 @@ subtest 'a tiny cgroup' => sub {
     my $h = start(qw(48 --no-stop --session upload:64KiB --arrive 0 --hold 60s --settle 0 --run-dir tiny --stop-on max_upload>1500ms));
     ok said('tiny', 'sessions.csv', qr/,upload,/), 'uploads';
     spew("$group/cgroup.procs", $server->pid);
-    sim_finish($h, 120);
+    sim_finish($h);
     is $h->{status}, 4, 'ends the ramp' or diag $h->{out}, $h->{err};
     undef $server;
-    ok wait_until(20, sub { rmdir $group }), 'the group is gone';
+    ok wait_until(sub { rmdir $group }), 'the group is gone';
 };
 
 # ---- X04: the kill switch
@@ -140,7 +140,7 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 60)],
         my $dir_name = "drill-$n";
         my $h = $stack->start([$command, $n, @args, '--run-dir', $dir_name, '--json', 'r.json'], target());
         my $ready = $command eq 'run' ? sub { $stack->sql('SELECT count(*) FROM locks') > 0 } : sub { -e "$dir/$dir_name/sessions.csv" && slurp("$dir/$dir_name/sessions.csv") =~ /^1,400,upload/m };
-        ok wait_until(90, $ready), 'all at work';
+        ok wait_until($ready), 'all at work';
         my $rss = resident_kib($h->{pid});
         is $stack->sim(['stop', 'another'], target())->{status}, 0, 'the name of another run';
         ok kill(0, $h->{pid}), 'ends nothing';
@@ -149,7 +149,7 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 60)],
         like $s->{out}, qr{^stopping: sim $command, process $h->{pid}, \S*/$dir_name$}m, 'says whom it ends';
         ok !-e "/proc/$h->{pid}/cmdline" || slurp("/proc/$h->{pid}/cmdline") eq '', 'and comes back when it has ended';
         cmp_ok $s->{seconds}, '<', 8, "soon ($s->{seconds} s)";
-        sim_finish($h, 10);
+        sim_finish($h);
         is $h->{status}, 130, 'interrupted' or diag $h->{out}, $h->{err};
         like $h->{err}, qr/stopped by 'sim stop'/, 'it says by whom';
         like $h->{out}, qr/^summary of $command/m, 'with a report';
@@ -163,11 +163,11 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 60)],
 my $h = $stack->start([qw(ramp 3 --no-stop --session upload:1KiB --arrive 0 --hold 60s --run-dir afar)], target());
 ok said('afar', 'sessions.csv', qr/,upload,/), 'a generator at work';
 my $redis = $stack->env->{REDIS_URL};
-ok wait_until(20, sub { `redis-cli -u $redis CLIENT LIST` =~ / name=drivesim:\S+:ramp:afar / }), 'is seen on Redis';
+ok wait_until(sub { `redis-cli -u $redis CLIENT LIST` =~ / name=drivesim:\S+:ramp:afar / }), 'is seen on Redis';
 my $s = $stack->sim(['stop', 'runs/afar'], env => { %{ (target())[1] }, TMPDIR => tempdir(CLEANUP => 1), REDIS_URL => $redis });
 like $s->{out}, qr/^stopping: sim ramp, process $h->{pid} on \S+, afar$/m, 'where it is';
 is $s->{status}, 0, 'and waited for' or diag $s->{out}, $s->{err};
-sim_finish($h, 10);
+sim_finish($h);
 is $h->{status}, 130, 'it ended';
 is $stack->sim(['stop'], target())->{out} =~ s/\n.*//sr, 'no generator runs', 'no other runs';
 

@@ -11,7 +11,7 @@ is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 
 sub report { return json_file("$stack->{dir}/reads.json") }
 
-$r = $stack->sim([qw(reads --times 3 --background 4 --json reads.json)], timeout => 300);
+$r = $stack->sim([qw(reads --times 3 --background 4 --json reads.json)]);
 is $r->{status}, 0, 'reads: exit status 0' or diag $r->{out}, $r->{err};
 my $j = report();
 my %row = %{ $j->{reads} };
@@ -64,9 +64,9 @@ like $r->{out}, qr/ 1 compared with the database: DATABASE_URL is not set/, 'wha
 
 # ---- interrupted: what was not come to is called not tried
 my $h = $stack->start([qw(reads --times 1000 --background 0 --json cut.json)]);
-ok sim_read($h, 60, sub { $_[0]{out} =~ /^reading:/m }), 'at work';
+ok sim_await($h, sub { $_[0]{out} =~ /^reading:/m }), 'at work';
 kill 'INT', $h->{pid};
-is sim_finish($h, 60)->{status}, 130, 'interrupted: status 130';
+is sim_finish($h)->{status}, 130, 'interrupted: status 130';
 my @untried = grep { $_->{answer} eq 'not_tried' } values %{ json_file("$stack->{dir}/cut.json")->{reads} };
 cmp_ok scalar @untried, '>', 0, 'the rows after it were not tried';
 like $h->{out}, qr/, ${\scalar @untried} not tried,/, 'and are counted so';

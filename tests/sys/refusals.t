@@ -18,7 +18,7 @@ my $before = $stack->sql("SELECT count(*), sum(size), count(DISTINCT path) FROM 
 sub report { return json_file("$stack->{dir}/refusals.json") }
 
 # ---- all rows, few tries; the time limit is wide, as this machine may be busy with other tests
-$r = $stack->sim([qw(refusals --tries 3 --within 15s --background 4 --before 3s --json refusals.json)], timeout => 300);
+$r = $stack->sim([qw(refusals --tries 3 --within 15s --background 4 --before 3s --json refusals.json)]);
 is $r->{status}, 0, 'refusals: exit status 0' or diag $r->{out}, $r->{err};
 my $j = report();
 my %row = %{ $j->{refusals} };
@@ -95,7 +95,7 @@ is $r->{status}, 0, 'through the relay all is well' or diag $r->{out}, $r->{err}
 my $h = $stack->start([qw(refusals --tries 500 --within 15s --background 0 --json refusals.json --only), 'no_upload_big,no_token'], env => { TMA_URL => 'http://127.0.0.1:' . $relay->sockport });
 sim_read($h, 60, sub { $_[0]{out} =~ /^verdict/m });    # what is made before the rows is uploaded, not dropped
 spew("$stack->{dir}/drop", '');
-sim_finish($h, 120);
+sim_finish($h);
 is $h->{status}, 1, 'dropped connections: exit status 1' or diag $h->{out}, $h->{err};
 is report()->{refusals}{no_upload_big}{verdict}, 'failed', 'the row fails';
 like report()->{refusals}{no_upload_big}{why}, qr/^try \d+: no answer: /, 'and says that no answer came';
@@ -105,9 +105,9 @@ waitpid $pid, 0;
 
 # ---- Ctrl-C: what was made is removed all the same
 $h = $stack->start([qw(refusals --tries 1000 --background 2 --before 1s)]);
-ok sim_read($h, 60, sub { $_[0]{out} =~ /^ok /m }), 'rows are asked';
+ok sim_await($h, sub { $_[0]{out} =~ /^ok /m }), 'rows are asked';
 kill 'INT', $h->{pid};
-sim_finish($h, 60);
+sim_finish($h);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 is $stack->sql("SELECT count(*) FROM users WHERE email LIKE 'refusals-%'"), 0, 'no sub-user is left';
 is $stack->sql("SELECT count(*) FROM files f JOIN users u ON u.id = f.user_id WHERE u.email = 'refusals\@load.test'"), 0, 'no file either';

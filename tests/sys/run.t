@@ -70,12 +70,12 @@ SKIP: {
 
 # ---- the server dies in mid-run and comes back
 my $h = $stack->start([qw(run 10 20 120 18 --json run.json --report-every 5)]);
-ok sim_read($h, 60, sub { ($_[0]{out} =~ s/^full pass//mgr) ne $_[0]{out} }), 'the apps are at work';
+ok sim_await($h, sub { ($_[0]{out} =~ s/^full pass//mgr) ne $_[0]{out} }), 'the apps are at work';
 is $stack->stack('kill', 'server')->{status}, 0, 'the server is killed';
 my $down = time;
 sim_read($h, 3, sub { 0 });
 is $stack->stack('start', 'server')->{status}, 0, 'and started again';
-sim_finish($h, 120);
+sim_finish($h);
 $j = report();
 my %check = map { $_->{name} => $_ } @{ $j->{checks} };
 is $check{$_}{status}, 'ok', "after the kill: $_ holds" or diag explain $check{$_} for qw(aggregates storage structure ledger database);
@@ -86,10 +86,10 @@ cmp_ok $j->{causes}{reconnect}, '>', 0, 'reconnects are counted';
 # ---- Ctrl-C once: drained, reported, 130
 my $since = $stack->sql('SELECT now()'); # a lock held when the server was killed above lapses by itself
 $h = $stack->start([qw(run 10 20 60 120 --json run.json)]);
-ok sim_read($h, 60, sub { $_[0]{out} =~ /full pass|apps/ }), 'running';
+ok sim_await($h, sub { $_[0]{out} =~ /full pass|apps/ }), 'running';
 sim_read($h, 4, sub { 0 });
 kill 'INT', $h->{pid};
-sim_finish($h, 30);
+sim_finish($h);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 like $h->{out}, qr/interrupted after/, 'and says after how long';
 is $stack->sql("SELECT count(*) FROM locks WHERE expires_at > now() AND locked_at >= '$since'"), 0, 'no lock is left';

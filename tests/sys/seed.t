@@ -16,7 +16,7 @@ sub seed {
     my ($s, $what, @args) = @_;
     my $file = "$s->{dir}/seed.json";
     unlink $file;
-    my $r = $s->sim([@args, '--json', $file], timeout => 240);
+    my $r = $s->sim([@args, '--json', $file]);
     is $r->{status}, 0, "$what: healthy" or diag $r->{out}, $r->{err};
     return ($r, json_file($file));
 }
@@ -25,10 +25,10 @@ sub files { my ($s, $account) = @_; return $s->sql("SELECT count(*) FROM files f
 # S02: killed at about half, twice, with requests under way; then finished; then once more.
 for my $share (0.3, 0.6) {
     my $h = $stack->start([@tree]);
-    ok wait_until(120, sub { ($stack->sql("SELECT count(*) FROM information_schema.tables WHERE table_name = 'files'") ? files($stack) : 0) >= $share * $FILES }),
+    ok wait_until(sub { ($stack->sql("SELECT count(*) FROM information_schema.tables WHERE table_name = 'files'") ? files($stack) : 0) >= $share * $FILES }),
         "under way to $share";
     kill KILL => $h->{pid};
-    is sim_finish($h, 10)->{signal}, 9, 'killed';
+    is sim_finish($h)->{signal}, 9, 'killed';
 }
 cmp_ok files($stack), '<', $FILES, 'half made';
 my ($r, $resumed) = seed($stack, 'resumed', @tree);
@@ -56,7 +56,7 @@ is $stack->sql('SELECT count(*) FROM changes'), $writes, 'the third time: nothin
     my ($id, $parent) = split /\|/, $stack->sql("SELECT id, parent_id FROM files WHERE type = 'file' AND size BETWEEN 1000 AND 100000 AND name NOT LIKE '%(%' ORDER BY id LIMIT 1");
     my $copy = $ua->post("$url/api/files/copy", { %$json, content => encode_json({ ids => [$id], parentId => $parent }) });
     like $copy->{status}, qr/^20[02]$/, 'copied by hand' or diag $copy->{content};
-    ok wait_until(30, sub { files($stack) == $FILES + 1 }), 'the copy is there';
+    ok wait_until(sub { files($stack) == $FILES + 1 }), 'the copy is there';
     $stack->sql("UPDATE files c SET modified = f.modified FROM files f WHERE f.id = '$id' AND c.parent_id = f.parent_id AND c.name <> f.name AND c.size = f.size AND c.name ~ ' \\(1\\)'");
     my ($again, $j) = seed($stack, 'with a second copy', @tree);
     like $again->{out}, qr/removed: 1 second copy of our files/, 'a second copy: removed, and said so' or diag $again->{out};
@@ -84,14 +84,14 @@ is $second->sql("SELECT count(*) FROM users WHERE parent_user_id = (SELECT id FR
 # Two at once on a server that knows nobody yet: each finds what the other has made, and none of it is a failure.
 my $third = Sim::Stack->new;
 my @both = map { $third->start([qw(seed 2 0.03 --bytes-scale 0.2 --accounts 2 --json), "$third->{dir}/$_.json"]) } 1, 2;
-my @ends = map { sim_finish($_, 240) } @both;
+my @ends = map { sim_finish($_) } @both;
 is $_->{status}, 0, 'two at once: healthy' or diag $_->{out}, $_->{err} for @ends;
 my @made = map { json_file("$third->{dir}/$_.json") } 1, 2;
 is $made[0]{tree}{manifest_sha256}, $made[1]{tree}{manifest_sha256}, 'two at once: one manifest';
 is files($third) + files($third, 'owner-2@load.test'), $made[0]{tree}{files}, 'two at once: every file once';
 
 # --explain asks nobody.
-my $x = sim([qw(seed 9 1 --explain)], timeout => 30);
+my $x = sim([qw(seed 9 1 --explain)]);
 is $x->{status}, 0, 'explain' or diag $x->{err};
 like $x->{out}, qr/folders +2,194 +2,194/, 'explain: made against target';
 like $x->{out}, qr/files +16,787 +16,787/, 'explain: files';

@@ -12,7 +12,7 @@ plan skip_all => 'no sshd here' if !Sshd::available();
 my $sshd = Sshd->new(MaxStartups => '10:30:60');
 my $dir = File::Temp::tempdir(CLEANUP => 1);
 
-sub on { my ($server, $args, %opt) = @_; return sim($args, dir => $dir, env => { %{ $server->env }, %{ $opt{env} // {} } }, timeout => $opt{timeout}) }
+sub on { my ($server, $args, %opt) = @_; return sim($args, dir => $dir, env => { %{ $server->env }, %{ $opt{env} // {} } }) }
 sub report { return json_file("$dir/r.json") }
 sub check_of { my ($j, $name) = @_; return (grep { $_->{name} eq $name } @{ $j->{checks} })[0] }
 
@@ -79,9 +79,9 @@ is report()->{steps}[0]{ok}, 25, 'all got in';
 
 # A server that takes the connection and says nothing is a timeout.
 my $h = sim_start([qw(ramp 3 --no-stop --session sign-in --arrive 1/s --hold 0 --timeout 2s --run-dir stopped --json r.json)], dir => $dir, env => $sshd->env);
-ok wait_until(60, sub { -e "$dir/stopped/sessions.csv" && slurp("$dir/stopped/sessions.csv") =~ /^1,1,/m }), 'a first session';
+ok wait_until(sub { -e "$dir/stopped/sessions.csv" && slurp("$dir/stopped/sessions.csv") =~ /^1,1,/m }), 'a first session';
 $sshd->pause;
-sim_finish($h, 60);
+sim_finish($h);
 $sshd->resume;
 $step = report()->{steps}[0];
 is_deeply [@$step{qw(ok refused timed_out failed)}], [1, 0, 2, 0], 'S06: silence counts as timed out, not as refused' or diag $h->{out}, $h->{err};

@@ -16,15 +16,15 @@ sub locks { return $stack->sql('SELECT count(*) FROM locks WHERE expires_at > no
 # Runs long enough to be interrupted; returns when actions are under way (the first full pass has been reported).
 sub started {
     my $h = $stack->start([qw(run 8 10 120 120 --json run.json)]);
-    ok sim_read($h, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'each line of a pipe arrives at once';
-    ok wait_until(20, sub { $stack->sql("SELECT count(*) FROM audit_log WHERE action IN ('file.download', 'file.update')") > 0 }), 'actions are under way';
+    ok sim_await($h, sub { $_[0]{out} =~ /measured window begins/ }), 'each line of a pipe arrives at once';
+    ok wait_until(sub { $stack->sql("SELECT count(*) FROM audit_log WHERE action IN ('file.download', 'file.update')") > 0 }), 'actions are under way';
     return $h;
 }
 
 # ---- SIGTERM drains as Ctrl-C does
 my $h = started();
 kill TERM => $h->{pid};
-sim_finish($h, 40);
+sim_finish($h);
 is $h->{status}, 130, 'SIGTERM: 130' or diag $h->{out}, $h->{err};
 like $h->{out}, qr/^summary of run: interrupted after /m, 'the summary says so';
 unlike $h->{out}, qr/[\e\r]/, 'no escape codes';
@@ -39,7 +39,7 @@ is $stack->sim(['check'])->{status}, 0, 'everything is exact';
 $h = started();
 my $left = time;
 close $h->{out_fh};
-sim_finish($h, 40);
+sim_finish($h);
 is $h->{status}, 141, 'the reader left: 141' or diag $h->{err};
 cmp_ok time - $left, '<', 25, 'noticed, not run to its end';
 unlike $h->{err}, qr/pipe|abort|sanitizer/i, 'no crash text';
@@ -52,10 +52,10 @@ my ($server) = $stack->stack('status')->{out} =~ /^server\s+\S+\s+\S+\s+(\d+)/m;
 ok $server, 'the server is found';
 kill STOP => $server;
 kill INT => $h->{pid};
-ok sim_read($h, 10, sub { $_[0]{err} =~ /once more/ }), 'the first Ctrl-C is answered';
+ok sim_await($h, sub { $_[0]{err} =~ /once more/ }), 'the first Ctrl-C is answered';
 my $second = time;
 kill INT => $h->{pid};
-sim_finish($h, 30);
+sim_finish($h);
 kill CONT => $server;
 is $h->{status}, 130, 'twice: 130';
 cmp_ok time - $second, '<', 5, 'at once';

@@ -15,7 +15,7 @@ my @parts = qw(postgres redis store server);
 my %postmasters;
 
 sub folder { return abs_path(tempdir(CLEANUP => 1)) }
-sub stack { my ($dir, @args) = @_; my %opt = ref $args[-1] ? %{ pop @args } : (); return sim(['stack', @args], dir => $dir, timeout => 180, %opt) }
+sub stack { my ($dir, @args) = @_; my %opt = ref $args[-1] ? %{ pop @args } : (); return sim(['stack', @args], dir => $dir, %opt) }
 sub state_of { my $s = json_file("$_[0]/.sim/stack.json"); $postmasters{ $s->{parts}{postgres}{pid} } = 1; return $s }
 sub alive { my ($pid) = @_; return $pid > 0 && -d "/proc/$pid" && slurp("/proc/$pid/stat") !~ /^\d+ \(.*\) [ZX] /s }
 sub exports { my ($r) = @_; return { $r->{out} =~ /^export (\w+)=(\S+)$/mg } }
@@ -98,7 +98,7 @@ subtest 'parts that are killed' => sub {
     psql($env->{DATABASE_URL}, 'CREATE TABLE kept (i int); INSERT INTO kept VALUES (42)');
     my $before = state_of($dir);
     kill 'KILL', map { $before->{parts}{$_}{pid} } @parts;
-    ok wait_until(20, sub { !grep { alive($before->{parts}{$_}{pid}) } @parts }), 'all killed';
+    ok wait_until(sub { !grep { alive($before->{parts}{$_}{pid}) } @parts }), 'all killed';
     my $status = stack($dir, 'status');
     is $status->{status}, 3, 'status fails';
     like $status->{out}, qr/^postgres +down/m, 'and says what is down';
@@ -154,7 +154,7 @@ subtest 'without the server, and with options for it' => sub {
 subtest 'two stacks at once' => sub {
     my @dirs = map { folder() } 1, 2;
     my @handles = map { sim_start(['stack', 'up', '--no-server'], dir => $_) } @dirs;
-    my @results = map { sim_finish($_, 180) } @handles;
+    my @results = map { sim_finish($_) } @handles;
     is $_->{status}, 0, 'up' or diag $_->{err} for @results;
     my %ports;
     $ports{$_}++ for map { my $s = state_of($_); map { $s->{parts}{$_}{port} } qw(postgres redis store) } @dirs;
@@ -199,9 +199,9 @@ subtest 'a part that does not come up' => sub {
 subtest 'interrupted' => sub {
     my $dir = folder();
     my $h = sim_start(['stack', 'up'], dir => $dir, fake('node', "exec sleep 1000\n"));
-    ok sim_read($h, 60, sub { $_[0]{err} =~ /^redis +ready/m }), 'redis is up, the store hangs';
+    ok sim_await($h, sub { $_[0]{err} =~ /^redis +ready/m }), 'redis is up, the store hangs';
     kill 'INT', $h->{pid};
-    my $r = sim_finish($h, 30);
+    my $r = sim_finish($h);
     is $r->{status}, 130, 'Ctrl-C: status 130';
     like $r->{err}, qr/interrupted/, 'says so';
     no_trace($dir, 'after Ctrl-C');
@@ -210,18 +210,18 @@ subtest 'interrupted' => sub {
 subtest 'killed in the middle' => sub {
     my $dir = folder();
     my $h = sim_start(['stack', 'up'], dir => $dir);
-    ok sim_read($h, 60, sub { $_[0]{err} =~ /ready/ }), 'half up';
+    ok sim_await($h, sub { $_[0]{err} =~ /ready/ }), 'half up';
     kill 'KILL', $h->{pid};
-    sim_finish($h, 10);
+    sim_finish($h);
     ok -e "$dir/.sim/stack.json", 'it left things behind';
     my $r = stack($dir, 'down');
     is $r->{status}, 0, 'down' or diag $r->{err};
     no_trace($dir, 'after SIGKILL and down');
 
     $h = sim_start(['stack', 'up', '--no-server'], dir => $dir);
-    ok sim_read($h, 60, sub { $_[0]{err} =~ /ready/ }), 'half up again';
+    ok sim_await($h, sub { $_[0]{err} =~ /ready/ }), 'half up again';
     kill 'KILL', $h->{pid};
-    sim_finish($h, 10);
+    sim_finish($h);
     is stack($dir, 'up')->{status}, 0, 'another up finishes it';
     is stack($dir, 'down')->{status}, 0, 'down';
     no_trace($dir, 'after that');
@@ -272,7 +272,7 @@ subtest 'as root with few rights' => sub {
     my $state = state_of($dir);
     my $url = exports($r)->{DATABASE_URL};
     open my $busy, '-|', 'psql', $url, '-c', "SELECT pg_sleep(1000)" or die $!; # a child that the postmaster leaves behind
-    ok wait_until(20, sub { psql($url, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sleep(1000)' AND pid <> pg_backend_pid()") }), 'a session is busy';
+    ok wait_until(sub { psql($url, "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sleep(1000)' AND pid <> pg_backend_pid()") }), 'a session is busy';
     kill 'KILL', $state->{parts}{postgres}{pid};
     is stack($dir, 'start', 'postgres', {%as})->{status}, 0, 'start after a crash';
     is psql($url, 'SELECT 1'), 1, 'it serves';

@@ -12,7 +12,7 @@ my $empty = tempdir(CLEANUP => 1);
 # A command is refused with this status by one line on stderr that fits, and within a second or so.
 sub refused {
     my ($what, $status, $pattern, $args, %opt) = @_;
-    my $r = sim($args, dir => $empty, timeout => 30, %opt);
+    my $r = sim($args, dir => $empty, %opt);
     is $r->{status}, $status, "$what: exit status $status" or diag "$r->{out}$r->{err}";
     like $r->{err}, $pattern, "$what: says so";
     my @lines = grep { /^sim/ } split /\n/, $r->{err};
@@ -92,7 +92,7 @@ SKIP: {
     my $pid = fork // die $!;
     if (!$pid) { exec $nginx, '-c', "$dir/nginx.conf", '-e', "$dir/error.log" or POSIX::_exit(1) }
     push @children, $pid;
-    wait_until(10, sub { IO::Socket::INET->new("127.0.0.1:$port") }) or die slurp("$dir/error.log");
+    wait_until(sub { IO::Socket::INET->new("127.0.0.1:$port") }) or die slurp("$dir/error.log");
     for my $url ("http://127.0.0.1:$port/tma", "http://127.0.0.1:$port/tma/") {
         my $run = $stack->sim([qw(run 4 5 30 5 --json), "$dir/run.json"], env => { TMA_URL => $url });
         is $run->{status}, 0, "a server behind a prefix works: $url" or diag $run->{out}, $run->{err};

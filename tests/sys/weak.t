@@ -29,7 +29,7 @@ SKIP: {
         spew("$dir/clock", $to);
         sim_read($h, 1.8, sub { 0 });
     }
-    sim_finish($h, 60);
+    sim_finish($h);
     is $h->{status}, 0, 'a clock that is set in mid-run: status 0' or diag $h->{out}, $h->{err};
     my $j = json_file("$dir/stepped.json");
     cmp_ok abs($j->{seconds} - 6), '<', 0.5, 'the window is as long as asked for';
@@ -76,9 +76,9 @@ like $r->{err}, qr/run\.json cannot be read/, 'and named';
 # ---- the simulator is killed: up to the last flush all is there
 my $h = $stack->start([qw(run 6 10 240 60 --mix mix --run-dir killed)]);
 ok in_window($h), 'at work';
-ok wait_until(20, sub { -s "$dir/killed/ledger.bin" > 6000 }), 'something was flushed';
+ok wait_until(sub { -s "$dir/killed/ledger.bin" > 6000 }), 'something was flushed';
 kill 'KILL', $h->{pid};
-sim_finish($h, 10);
+sim_finish($h);
 $r = $stack->sim([qw(check --run killed --json killed.json)]);
 is $r->{status}, 0, 'killed: what was flushed is judged' or diag $r->{out}, $r->{err};
 my $k = checks('killed.json')->{ledger};
@@ -137,9 +137,9 @@ is $stack->stack(qw(start server), '--server-args=--login-budget 1')->{status}, 
 $stack->sim([qw(doctor --fresh-sign-in)]); # spends it
 for my $command ([qw(refusals --tries 1 --background 0 --fresh-sign-in)], [qw(reads -n 1 --background 0 --fresh-sign-in)], [qw(clean --dry-run)]) {
     my $h = $stack->start($command);
-    ok sim_read($h, 30, sub { $_[0]{err} =~ /sign-in limited by the server: waiting 1\d min/ }), "$command->[0]: says how long it waits";
+    ok sim_await($h, sub { $_[0]{err} =~ /sign-in limited by the server: waiting 1\d min/ }), "$command->[0]: says how long it waits";
     kill 'INT', $h->{pid};
-    is sim_finish($h, 30)->{status}, 130, "$command->[0]: ends when it is interrupted";
+    is sim_finish($h)->{status}, 130, "$command->[0]: ends when it is interrupted";
 }
 
 done_testing;
