@@ -117,6 +117,6 @@ is $blind->{status}, 3, 'the server\'s own count of errors is no proof: exit sta
 like $blind->{err}, qr/nothing could be checked: set DATABASE_URL/, 'and says how to check more';
 $blind = $stack->sim(['check', '--run', "$elsewhere/no-such-run"]);
 is $blind->{status}, 3, 'a run that is not there cannot be judged: exit status 3';
-like $blind->{out}, qr/not run +ledger .*no-such-run/, 'and is named';
+like $blind->{err}, qr{cannot open the ledger \S*no-such-run}, 'and is named';
 
 done_testing;

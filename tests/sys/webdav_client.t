@@ -18,11 +18,16 @@ for my $kind (grep { Dav->can("has_$_")->() } qw(apache lighttpd)) {
         my ($method, $name, @headers) = @_;
         return qx(curl -s -o /dev/null -w '%{http_code}' --anyauth -u 'ann:secret word' -X $method @{[ map { "-H '$_'" } @headers ]} '@{[ $d->http_url ]}/$name');
     };
+    my $tag = sub {
+        my ($name) = @_;
+        my $told = qx(curl -s --anyauth -u 'ann:secret word' -X PROPFIND -H 'Depth: 0' '@{[ $d->http_url ]}/$name') =~ m{getetag[^>]*>([^<]*)<} ? $1 : 'none';
+        return $told =~ s/&quot;/"/gr;
+    };
     # K04: a weak tag never holds in If-Match, a strong one does; that is what saves rely on.
     spew($d->files . '/k04', 'x');
     chmod 0666, $d->files . '/k04';
     utime time - 60, time - 60, $d->files . '/k04'; # a tag of this second may be weak
-    my ($strong) = qx(curl -s -I --anyauth -u 'ann:secret word' '@{[ $d->http_url ]}/k04') =~ /.*^ETag: ("[^"]*")/ims;
+    my ($strong) = $tag->('k04') =~ /^("[^"]*")$/ or die "$kind: a file without a strong tag";
     is join(' ', map { $ask->('PUT', 'k04', "If-Match: $_", 'Content-Length: 0') } "W/$strong", '"other"', $strong), '412 412 204', "$kind: K04: weak and strong comparison";
 
     for my $how ('absent', 'F', 'T') {
@@ -38,13 +43,12 @@ for my $kind (grep { Dav->can("has_$_")->() } qw(apache lighttpd)) {
     }
 
     # A folder's ETag says nothing of what is in its files: why the open folders of such a server are listed each time.
-    my $tag = sub { return qx(curl -s --anyauth -u 'ann:secret word' -X PROPFIND -H 'Depth: 0' '@{[ $d->http_url ]}/') =~ m{getetag[^>]*>([^<]*)<} ? $1 : 'none' };
     mkdir $d->files . '/deep' or die $!;
     spew($d->files . '/deep/file', 'one');
-    my $before = $tag->();
+    my $before = $tag->('');
     spew($d->files . '/deep/file', 'another');
     spew($d->files . '/deep/more', 'another');
-    is $tag->(), $before, "$kind: the ETag of a folder does not change with what is below it";
+    is $tag->(''), $before, "$kind: the ETag of a folder does not change with what is below it";
 }
 
 # X07: Destination over TLS, with the scheme and port of the base.
