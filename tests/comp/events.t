@@ -24,7 +24,7 @@ sub stream {
     print {$s} head('GET /api/files/events', %$who, %headers);
     $s->flush;
     my $text = '';
-    while ($text !~ /\r\n\r\n/) { Serve::more($s, \$text, 5) or last }
+    while ($text !~ /\r\n\r\n/) { Serve::more($s, \$text, 60) or last }
     my ($top, $rest) = split /\r\n\r\n/, $text, 2;
     ${*$s}{status} = ($top // '') =~ m{^HTTP/1.1 (\d+)} ? $1 : 0;
     ${*$s}{top} = $top;
@@ -35,7 +35,7 @@ sub stream {
 # The next frame with data as {id, data…}; undef when none comes in time. Comments are counted.
 sub frame {
     my ($s, $timeout) = @_;
-    my $end = time + ($timeout // 5);
+    my $end = time + ($timeout // 60);
     while (1) {
         while (${*$s}{text} =~ s/^(.*?)\n\n//s) {
             my $block = $1;
@@ -225,7 +225,8 @@ subtest 'what a stream costs' => sub {
         return (cpu_ms($big->pid) - $cpu) / 4;
     };
     $push->();
-    my $few = $push->();
+    my $least = sub { return (sort { $a <=> $b } map { $push->() } 1 .. 3)[0] }; # neighbours make it dearer, never cheaper
+    my $few = $least->();
     my $rss = resident_kib($big->pid);
     $big->call('POST', '/api/user/signup-toggle', { enabled => JSON::PP::true }, %auth);
     my %other = $big->auth($big->token('owner-2@load.test'));
@@ -235,7 +236,7 @@ subtest 'what a stream costs' => sub {
     }
     ok wait_until(sub { $big->metric('drive_streams') == $n + 1 }), "$n idle streams";
     my $each = (resident_kib($big->pid) - $rss) / $n;
-    my $many = $push->();
+    my $many = $least->();
     note sprintf '%.2f KiB a stream; %.1f us a push beside none, %.1f us beside %d', $each, $few, $many, $n;
     cmp_ok $each, '<', 1.5, 'about a KiB each at most' if !sanitized();
     cmp_ok $many, '<', 2 * $few + 20, 'a push costs the same';

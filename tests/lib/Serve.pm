@@ -120,23 +120,23 @@ sub more {
 sub answer {
     my ($s, $timeout) = @_;
     my $buf = delete ${*$s}{rest} // '';
-    while ($buf !~ /\r\n\r\n/) { more($s, \$buf, $timeout // 10) or do { Failed::answered('no answer', $buf); return { status => 0, headers => {}, body => $buf } } }
+    while ($buf !~ /\r\n\r\n/) { more($s, \$buf, $timeout // 60) or do { Failed::answered('no answer', $buf); return { status => 0, headers => {}, body => $buf } } }
     my ($top, $rest) = split /\r\n\r\n/, $buf, 2;
     my ($line, @lines) = split /\r\n/, $top;
     my %r = (status => (split ' ', $line)[1], headers => { map { /^([^:]+):\s*(.*)$/ ? (lc $1, $2) : () } @lines });
     if ($r{status} == 100) { ${*$s}{rest} = $rest; return { %r, body => '' } }
     if (defined(my $n = $r{headers}{'content-length'})) {
-        while (length $rest < $n) { more($s, \$rest, $timeout // 10) or last }
+        while (length $rest < $n) { more($s, \$rest, $timeout // 60) or last }
         $r{body} = substr $rest, 0, $n, '';
         ${*$s}{rest} = $rest;
     }
     elsif (($r{headers}{'transfer-encoding'} // '') eq 'chunked') {
         $r{body} = '';
         while (1) {
-            while ($rest !~ /^([0-9a-f]+)\r\n/) { more($s, \$rest, $timeout // 10) or return { %r, cut => 1 } }
+            while ($rest !~ /^([0-9a-f]+)\r\n/) { more($s, \$rest, $timeout // 60) or return { %r, cut => 1 } }
             my $n = hex $1;
             my $need = length($1) + 2 + $n + 2;
-            while (length $rest < $need) { more($s, \$rest, $timeout // 10) or return { %r, cut => 1 } }
+            while (length $rest < $need) { more($s, \$rest, $timeout // 60) or return { %r, cut => 1 } }
             $r{body} .= substr $rest, length($1) + 2, $n;
             substr $rest, 0, $need, '';
             last if !$n;
@@ -154,7 +154,7 @@ sub rest {
     my ($s, $timeout) = @_;
     my $buf = delete ${*$s}{rest} // '';
     my $n;
-    1 while $n = more($s, \$buf, $timeout // 10);
+    1 while $n = more($s, \$buf, $timeout // 60);
     ${*$s}{ended} = defined $n && $n eq '0' && !$!{ECONNRESET};
     return $buf;
 }

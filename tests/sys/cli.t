@@ -114,7 +114,7 @@ my %target = (dir => $dir, env => { TMA_URL => 'http://127.0.0.1:' . $hung->sock
 my @held; # a connection that goes out of scope would be an answer
 sub waiting {
     my ($h) = @_;
-    sim_read($h, 10, sub { "$_[0]{out}$_[0]{err}" =~ /^target/m });
+    sim_await($h, sub { "$_[0]{out}$_[0]{err}" =~ /^target/m });
     push @held, $hung->accept;
     ok $held[-1], 'it asks the server';
     return $h;

@@ -12,11 +12,11 @@ my $server = Serve->new($stack);
 my $r = $stack->sim([qw(seed 3 0.02)], env => { TMA_URL => $server->url });
 is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 $server->stop;
-$server = Serve->new($stack, qw(--token-lifetime 9s --stream-backlog 4KiB));
+$server = Serve->new($stack, qw(--token-lifetime 16s --stream-backlog 4KiB));
 my %on = (env => { TMA_URL => $server->url });
 
 spew("$stack->{dir}/mix", "new_folder 60\nupload 20\nsave 20\n");
-$r = $stack->sim([qw(run 8 40 220 13 --slow-readers 25% --reconnect-storm 4 --mix mix --json run.json --fail-on events.lost==0 --fail-on), 'event.p50<10s'], %on);
+$r = $stack->sim([qw(run 8 40 220 18 --slow-readers 25% --reconnect-storm 4 --mix mix --json run.json --fail-on events.lost==0 --fail-on), 'event.p50<10s'], %on);
 is $r->{status}, 0, 'a run with a storm and slow readers' or diag $r->{out}, $r->{err};
 my $j = json_file("$stack->{dir}/run.json");
 
@@ -46,7 +46,7 @@ subtest 'events' => sub {
     cmp_ok $j->{operations}{event_visible}{ok}, '>', 20, 'until they can be seen';
 };
 
-subtest 'L19: sessions of 9 s are renewed before they expire' => sub {
+subtest 'L19: sessions of 16 s are renewed before they expire' => sub {
     cmp_ok $j->{operations}{sign_in}{ok}, '>=', 2 * 4, 'each login, more than once';
     is $j->{operations}{sign_in}{failed}, 0, 'the limiter is not tripped';
     is $j->{throttled}, 0, 'nor waited for';
