@@ -93,10 +93,10 @@ sub asked {
     my @names = split m{/}, $deep =~ s{^/drivesim-load/}{}r;
     my @chain = map { '/' . join '/', @names[ 0 .. $_ ] } 0 .. $#names;
     cmp_ok scalar(@chain), '>', 1, 'a folder that lies deep';
-    my $h = start_on($d, qw(run 1 22 60 200 --poll 1s --mix), "$dir/reads");
     my $polls = sub { return scalar grep { $_ eq 'look /' } map { asked($_) } @{ $d->log } };
     my $listed = sub { return scalar grep { $_ eq 'list ' . $chain[-1] } map { asked($_) } @{ $d->log } };
     my $from = $listed->();
+    my $h = start_on($d, qw(run 1 22 60 300 --poll 1s --mix), "$dir/reads");
     ok wait_until(sub { $listed->() > $from }), 'all folders are listed once';
     my $seen = sub { my $n = $polls->(); return wait_until(sub { $polls->() > $n }) };
     my $change = sub {

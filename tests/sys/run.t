@@ -69,7 +69,7 @@ SKIP: {
 }
 
 # ---- the server dies in mid-run and comes back
-my $h = $stack->start([qw(run 10 20 120 18 --json run.json --report-every 5)]);
+my $h = $stack->start([qw(run 10 20 120 30 --json run.json --report-every 5)]);
 ok sim_await($h, sub { ($_[0]{out} =~ s/^full pass//mgr) ne $_[0]{out} }), 'the apps are at work';
 is $stack->stack('kill', 'server')->{status}, 0, 'the server is killed';
 my $down = time;
