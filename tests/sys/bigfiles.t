@@ -54,12 +54,13 @@ like $r->{out}, qr/from its \/metrics/, 'without a stack in the folder it is rea
 cmp_ok json_file("$stack->{dir}/elsewhere/big.json")->{server}{peak_rss_bytes}, '>', 1e6, 'and found there';
 is $stack->sim([qw(bigfiles 1 1 --fail-on), 'server.peak_rss_bytes<1'])->{status}, 1, 'a peak above the threshold: exit status 1';
 
-# ---- --keep, sizes that are no whole MiB, and none at all
+# ---- --keep, sizes that are no whole MiB
 $r = $stack->sim([qw(bigfiles 2 0.3 --keep)]);
 is $r->{status}, 0, '--keep';
 my ($folder) = $r->{out} =~ /kept in folder "Big files \w+" \((\w+)\)/;
 is $stack->sql("SELECT count(*) FROM files WHERE parent_id = '$folder' AND size = 314572"), 2, 'the files are there';
-is $stack->sim([qw(bigfiles 2 0)])->{status}, 0, 'empty files too';
+is $stack->sim([qw(bigfiles 2 0.001)])->{status}, 0, 'the smallest too';
+is $stack->sim([qw(bigfiles 2 0)])->{status}, 2, 'empty files are none';
 is $stack->sim([qw(bigfiles 0 1)])->{status}, 2, 'no file at all is a usage error';
 is $stack->sim([qw(bigfiles 3)])->{status}, 2, 'so is a missing size';
 
