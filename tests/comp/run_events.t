@@ -12,7 +12,7 @@ my (%drive, %run);
 
 # Streams that are cut again and again, by a server that asks for 1.5 s of patience.
 $drive{E08} = FakeDrive->new(sub_users => 1, folders => 4, files => 4, replay => 1, retry => 1500);
-$run{E08} = start_run($drive{E08}, qw(3 4 0 10));
+$run{E08} = start_run($drive{E08}, qw(3 4 0 15));
 
 # All streams broken at the second second; the server repeats what was missed.
 $drive{storm} = FakeDrive->new(sub_users => 2, folders => 4, files => 20, replay => 1);
@@ -21,7 +21,7 @@ $run{storm} = start_run($drive{storm}, qw(9 5 120 6 --reconnect-storm 2), mix("s
 # Events that do not come, come twice, in the wrong order, or late.
 for my $fault (qw(drop twice swap late)) {
     $drive{$fault} = FakeDrive->new(sub_users => 1, folders => 3, files => 20, event_faults => [$fault]);
-    $run{$fault} = start_run($drive{$fault}, qw(4 4 60 8 --run-dir), $fault, mix("save 1\n"));
+    $run{$fault} = start_run($drive{$fault}, qw(4 4 60 12 --run-dir), $fault, mix("save 1\n"));
 }
 $drive{none} = FakeDrive->new(sub_users => 1, folders => 3, files => 20);
 $run{none} = start_run($drive{none}, qw(4 4 60 6 --fail-on event.p99<20s --fail-on event_visible.p50<20s --fail-on events.lost==0), mix("save 1\nmove 1\nupload 1\n"));

@@ -102,9 +102,9 @@ my $manifest;
 # Ctrl-C drains and can be resumed.
 {
     my $d = FakeDrive->new(sub_users => 0, folders => 0, files => 0);
-    $d->rule(method => 'POST', path => qr{/api/files/upload}, delay => 0.05);
+    $d->rule(method => 'POST', path => qr{/api/files/upload}, delay => 0.2);
     my $h = sim_start([qw(seed 0 0.01 --bytes-scale 0.01 --jobs 2)], env => { TMA_URL => $d->url }, dir => $dir);
-    ok wait_until(sub { $d->count(qr{^POST /api/files/upload$}) > 20 }), 'interrupted: under way';
+    ok wait_until(sub { $d->count(qr{^POST /api/files/upload$}) > 8 }), 'interrupted: under way';
     kill INT => $h->{pid};
     my $r = sim_finish($h);
     is $r->{status}, 130, 'interrupted: status' or diag $r->{out}, $r->{err};

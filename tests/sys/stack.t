@@ -34,8 +34,8 @@ sub processes_in {
     return @found;
 }
 
-# Postgres' interlock in the kernel, by the postmaster that made it.
-sub segments { return grep { /^\d+ +\S+ +(\d+) / && $postmasters{$1} } split /\n/, `ipcs -m -p 2>/dev/null` }
+# Postgres' interlock in the kernel, by the postmaster that made it and is gone: its number may be another's by now.
+sub segments { return grep { /^\d+ +\S+ +(\d+) / && $postmasters{$1} && !-e "/proc/$1" } split /\n/, `ipcs -m -p 2>/dev/null` }
 
 sub no_trace {
     my ($dir, $why, %before) = @_;
