@@ -192,7 +192,7 @@ subtest 'S05: the limiter of sign-ins refuses at once, one email alone, and says
 };
 
 subtest 'a token that nears its end' => sub {
-    my $brief = Serve->new($stack, qw(--token-lifetime 4s --login-budget 0 --request-budget 0));
+    my $brief = Serve->new($stack, qw(--token-lifetime 12s --login-budget 0 --request-budget 0));
     my $token = $brief->token('owner@load.test');
     my $renewed;
     ok wait_until(sub {
