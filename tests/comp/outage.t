@@ -164,6 +164,15 @@ subtest 'the store goes away and comes back' => sub {
     is $server->metric('drive_server_errors_total'), 0, 'no server error was counted';
 };
 
+# As after a Postgres that went away when it had committed the claim, or when the job could not be put back.
+subtest 'a job that its server claimed and is not at' => sub {
+    my $id = $server->call('POST', '/api/files/folder', { name => 'For the trash' }, %auth)->{json}{id};
+    $stack->sql("INSERT INTO jobs (id, account_id, user_id, kind, args, status, server_id, attempts) SELECT 'lost', u.id, u.id, 'trash', jsonb_build_object('ids', jsonb_build_array('$id'), 'target', NULL), 'active', s.id, 1"
+        . " FROM users u, servers s WHERE u.email = 'owner\@load.test' AND s.pid = " . $server->pid);
+    ok wait_until(sub { $stack->sql(q{SELECT status FROM jobs WHERE id = 'lost'}) eq 'completed' }), 'is taken up';
+    is $stack->sql("SELECT count(*) FROM files WHERE id = '$id' AND trash_root = id"), 1, '… and done';
+};
+
 # As after a Postgres that stood still for longer than the sweeper waits: what a dead server asked for runs in the end.
 subtest 'a commit comes after its object was swept' => sub {
     my $account = $stack->sql('SELECT first_user_id FROM app_settings');

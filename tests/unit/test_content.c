@@ -226,12 +226,6 @@ static enum err client_read(void *arg, char *dst, size_t cap, size_t *got, struc
     return ERR_OK;
 }
 
-const char *presence_id(const struct server *s) /* without a database there is nobody to be known to */
-{
-    (void)s;
-    return "serverunderatest";
-}
-
 static const struct server_conf conf = {
     .file_encryption_key = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f",
     .upload_memory_bytes = 1 << 20,

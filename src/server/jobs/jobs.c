@@ -15,6 +15,7 @@
 struct jobs {
     struct done wake; /* a job was queued or ended, or the server stops */
     struct group group;
+    struct job *running[AT_ONCE];
     size_t n_running;
     bool stopping;
 };
@@ -181,7 +182,10 @@ static void forget_job(struct job *j)
 {
     struct jobs *jobs = j->server->jobs;
     struct arena *mem = j->mem; /* j itself lives in it */
-    jobs->n_running--;
+    size_t i = 0;
+    while (jobs->running[i] != j)
+        i++;
+    jobs->running[i] = jobs->running[--jobs->n_running];
     done_set(&jobs->wake);
     arena_free(&mem);
 }
@@ -207,14 +211,26 @@ static void run_in_coroutine(void *arg)
 
 /* ---- claiming ---- */
 
+static enum err append_running(const struct jobs *jobs, struct buf *array)
+{
+    const char *ids[AT_ONCE];
+    for (size_t i = 0; i < jobs->n_running; i++)
+        ids[i] = jobs->running[i]->id;
+    return pg_array(array, ids, jobs->n_running);
+}
+
 static MAY_YIELD struct job *claim(struct server *s)
 {
-    static const char sql[] = "SELECT job, account, actor, kind, attempts FROM drive_job_claim($1)";
-    const char *params[] = {presence_id(s)};
+    static const char sql[] = "SELECT job, account, actor, kind, attempts FROM drive_job_claim($1, $2)";
+    struct buf at = BUF_INIT(4096);
     struct pg_result *res = NULL;
     struct job *j = NULL;
-    struct errinfo ei;
-    if (pg_run(s->pg, sql, 1, params, &res, &ei) != ERR_OK) {
+    struct errinfo ei = {0};
+    enum err e = append_running(s->jobs, &at);
+    const char *params[] = {presence_id(s), buf_cstr(&at)};
+    if (e == ERR_OK)
+        e = pg_run(s->pg, sql, 2, params, &res, &ei);
+    if (e != ERR_OK) {
         LOGW("jobs", "cannot look for jobs: %s", err_message(&ei));
     } else if (pg_rows(res) > 0) {
         struct arena *mem = arena_new(16 << 10);
@@ -229,6 +245,7 @@ static MAY_YIELD struct job *claim(struct server *s)
         j->attempts = pg_i64(res, 0, 4);
     }
     pg_result_free(&res);
+    buf_done(&at);
     return j;
 }
 
@@ -239,7 +256,7 @@ static MAY_YIELD void start_jobs(struct server *s)
         struct job *j = claim(s);
         if (!j)
             return;
-        jobs->n_running++;
+        jobs->running[jobs->n_running++] = j;
         group_spawn(s->loop, &jobs->group, run_in_coroutine, j);
     }
 }

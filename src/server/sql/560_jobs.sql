@@ -3,7 +3,7 @@
 -- each step here may be called twice: what was done is not done again.
 --
 --   drive_job_queue(account, actor, kind, ids[], target) -> the job, or why not
---   drive_job_claim(server) -> the next job that nobody is at
+--   drive_job_claim(server, at[]) -> the next job that nobody is at; the server is at these
 --   drive_job_apply(account, actor, job)     deletes, trashes or restores: rows and the job's state in one transaction
 --   drive_job_copied(job, ords[])            notes copied objects
 --   drive_job_fail(job, code)
@@ -35,13 +35,16 @@ BEGIN
     RETURN QUERY SELECT NULL::text, NULL::text, v_job;
 END $$;
 
-CREATE FUNCTION drive_job_claim(p_server text)
+-- What the server claimed and is not at was never told to it, or could not be put back: the database was away just then.
+CREATE FUNCTION drive_job_claim(p_server text, p_at text[])
 RETURNS TABLE (job text, account text, actor text, kind text, attempts integer) LANGUAGE sql AS $$
     UPDATE jobs SET status = 'active', started_at = coalesce(started_at, now()), attempts = jobs.attempts + 1, server_id = p_server
     WHERE id = (
         SELECT j.id FROM jobs j
         WHERE j.status IN ('created', 'active') AND (j.not_before IS NULL OR j.not_before < now())
-          AND NOT EXISTS (SELECT FROM servers s WHERE s.id = j.server_id AND s.seen_at > now() - interval '1 minute')
+          AND j.id <> ALL (p_at)
+          AND NOT EXISTS (SELECT FROM servers s
+                          WHERE s.id = j.server_id AND s.id <> p_server AND s.seen_at > now() - interval '1 minute')
           AND NOT EXISTS (SELECT FROM jobs o WHERE o.account_id = j.account_id AND o.status IN ('created', 'active')
                           AND (o.created_at, o.id) < (j.created_at, j.id))
         ORDER BY j.created_at, j.id LIMIT 1 FOR UPDATE SKIP LOCKED)
