@@ -90,7 +90,7 @@ sub json_file { return JSON::PP->new->utf8->decode(slurp($_[0])) }
 
 # For states of other processes that announce nothing: looks again every 20 ms, in vain for two minutes unless told.
 sub wait_until {
-    my ($cond, $seconds) = @_;
+    my ($cond, $seconds) = ref $_[0] ? @_ : $_[1]; # a limit that stands first is not needed
     my $end = time + ($seconds // 120);
     while (1) {
         my $r = $cond->();

@@ -48,7 +48,7 @@ for my $kind (grep { Dav->can("has_$_")->() } qw(apache lighttpd)) {
     my $before = $tag->('');
     spew($d->files . '/deep/file', 'another');
     spew($d->files . '/deep/more', 'another');
-    is $tag->(''), $before, "$kind: the ETag of a folder does not change with what is below it";
+    is $tag->('') =~ s{^W/}{}r, $before =~ s{^W/}{}r, "$kind: the ETag of a folder does not change with what is below it";
 }
 
 # X07: Destination over TLS, with the scheme and port of the base.
