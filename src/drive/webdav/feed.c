@@ -33,6 +33,7 @@ struct dav_feed {
     uint64_t walk;     /* counts the walks */
     char cursor[64];   /* the one that was told last */
     struct mono wrote; /* the first write that no ETag has shown yet; us 0: none */
+    struct mono shown; /* when the top's ETag was last seen to be a new one: it may tell of all that was sent before */
     bool full;
 };
 
@@ -86,10 +87,10 @@ void dav_feed_listed(struct api *a, const char *folder, uint64_t tag)
     k->listed = tag;
 }
 
-void dav_feed_wrote(struct api *a)
+void dav_feed_wrote(struct api *a, struct mono sent)
 {
     struct dav_feed *f = dav_of(a)->feed;
-    if (f && f->wrote.us == 0)
+    if (f && f->wrote.us == 0 && mono_before(f->shown, sent))
         f->wrote = mono_now();
 }
 
@@ -248,6 +249,12 @@ static void set_cursor(struct dav_feed *f, struct api_changes *out)
     snprintf(out->cursor, sizeof out->cursor, "%s", f->cursor);
 }
 
+static void note_shown(struct dav_feed *f)
+{
+    f->wrote.us = 0;
+    f->shown = mono_now();
+}
+
 /* From here on. */
 static MAY_YIELD enum err begin(struct api *a, bool lost, struct api_changes *out, struct api_result *r)
 {
@@ -257,7 +264,6 @@ static MAY_YIELD enum err begin(struct api *a, bool lost, struct api_changes *ou
         d->feed->known = map_new();
     }
     struct walk w = {.a = a, .f = d->feed, .at = known_of(d->feed, NULL)};
-    struct mono asked = mono_now();
     enum err err = ask(&w, true, r);
     if (err || r->outcome != OUT_OK)
         return err;
@@ -268,17 +274,15 @@ static MAY_YIELD enum err begin(struct api *a, bool lost, struct api_changes *ou
     w.at->walked = w.own;
     out->resync = lost;
     set_cursor(d->feed, out);
-    if (!mono_before(asked, d->feed->wrote))
-        d->feed->wrote.us = 0;
+    note_shown(d->feed);
     return ERR_OK;
 }
 
 static bool shows_writes(struct dav_feed *f, struct mono asked, bool changed)
 {
-    bool overdue = f->wrote.us && mono_diff(asked, f->wrote) > SHOWN_US;
-    if (changed && f->wrote.us && mono_before(f->wrote, asked))
-        f->wrote.us = 0;
-    return changed || !overdue;
+    if (changed)
+        note_shown(f);
+    return f->wrote.us == 0 || mono_diff(asked, f->wrote) <= SHOWN_US;
 }
 
 enum err webdav_changes(struct api *a, const char *cursor, struct arena *mem, struct api_changes *out,

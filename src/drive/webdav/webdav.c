@@ -279,6 +279,7 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
     struct attempt t = {.a = a, .c = c, .resp = c->resp ? c->resp : &own, .destination = BUF_INIT(DAV_PATH_MAX + 400)};
     struct errinfo ei = {0};
     enum err err = ERR_OK;
+    struct mono sent = mono_now();
     api_result_init(r);
     t.multi = (struct multi){.call = c, .resp = t.resp};
     for (size_t i = 0; c->headers[i] && !err; i++)
@@ -297,7 +298,7 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
     if (!err && t.resp->status == 207)
         err = judge_multi(&t.multi, r);
     if (!err && c->write && r->outcome == OUT_OK && !strstr(c->method, "LOCK"))
-        dav_feed_wrote(a);
+        dav_feed_wrote(a, sent);
     dav_multistatus_free(&t.multi.parser);
     buf_done(&t.destination);
     buf_done(c->path);
