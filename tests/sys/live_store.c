@@ -307,6 +307,17 @@ static void ask(void *arg)
     a->took_ms = since_ms(begun);
 }
 
+/* Opens as many connections as the pool may have: on a busy machine that takes longer than an answer. */
+static void open_all(struct pg_pool *p, size_t n)
+{
+    struct pg *c[4];
+    assert_true(n <= ARRAY_LEN(c));
+    for (size_t i = 0; i < n; i++)
+        MUST(pg_take(p, &c[i], &why));
+    for (size_t i = 0; i < n; i++)
+        pg_give(&c[i]);
+}
+
 /* The first two find out, the last one is told at once; with the server everything is back. */
 static void a_silent_database_is_given_up_once(void **state)
 {
@@ -314,12 +325,13 @@ static void a_silent_database_is_given_up_once(void **state)
     struct pg_pool *p = pool_of(4);
     struct group g = {0};
     (void)state;
-    pg_pool_set_limit(p, US_PER_S);
+    open_all(p, 4);
     for (int i = 0; i < 3; i++) {
         a[i].pool = p;
         ask(&a[i]);
         assert_int_equal(a[i].err, ERR_OK);
     }
+    pg_pool_set_limit(p, 2 * US_PER_S);
     stack("pause", "postgres");
     for (int i = 0; i < 2; i++)
         group_spawn(loop, &g, ask, &a[i]);
@@ -330,9 +342,10 @@ static void a_silent_database_is_given_up_once(void **state)
     coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS));
     ask(&a[2]);
     assert_int_equal(a[2].err, ERR_DB_GONE);
-    assert_true(a[2].took_ms < 500);
+    assert_true(a[2].took_ms < 1500);
     group_wait(loop, &g);
     stack("resume", "postgres");
+    pg_pool_set_limit(p, 60 * US_PER_S);
     MUST(pg_run(p, "SELECT 1", 0, NULL, NULL, &why));
     pg_pool_free(&p);
 }
@@ -344,6 +357,7 @@ static void slow_statements_get_more_time(void **state)
     struct pg_pool *p = pool_of(3);
     struct group g = {0};
     (void)state;
+    open_all(p, 3);
     pg_pool_set_limit(p, US_PER_S);
     slow.pool = too_slow.pool = p;
     group_spawn(loop, &g, ask, &slow);
