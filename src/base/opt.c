@@ -45,6 +45,8 @@ static const struct unit size_units[] = {{"B", 1},
 static enum err parse_scaled(struct sv s, const struct unit *units, double bare, int64_t *out)
 {
     size_t digits = 0;
+    if (s.n == 0)
+        return ERR_USAGE;
     while (digits < s.n && memchr("0123456789.", s.p[digits], 11))
         digits++;
     struct sv unit = {s.p + digits, s.n - digits};
