@@ -222,9 +222,9 @@ static void call_users(void)
 {
     struct api_users users = {0};
     bool enabled;
-    (void)!api_sub_users(a, mem, &users, &r);
-    for (size_t i = 0; i < users.n; i++)
-        MUST(users.items[i].email && users.items[i].email[0]);
+    if (api_sub_users(a, mem, &users, &r) == ERR_OK && r.outcome == OUT_OK)
+        for (size_t i = 0; i < users.n; i++)
+            MUST(users.items[i].id && users.items[i].email);
     (void)!api_accounts_made(a, mem, &users, &r);
     (void)!api_signup_status(a, &enabled, &r);
 }
