@@ -1,11 +1,13 @@
 #include "sim/ramp/line.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "sim/ramp/plan.h"
 
 #include <math.h>
 #include <string.h>
 
-#define ABOUT 0.1 /* "=" of what is measured */
+#define ABOUT     0.1  /* "=" of what is measured */
+#define WANT_MOST 1e12 /* milliseconds, or whatever the figure counts: 31 years */
 
 static const char *const figures[] = {
 #define X(sym, key) key,
@@ -62,19 +64,28 @@ static bool read_name(struct sv name, bool of_whole, struct ramp_line *out)
     return of_whole && !out->at && (sv_eq_cstr(name, "knee") || sv_eq_cstr(name, "limit"));
 }
 
+static bool is_share(const struct ramp_line *l)
+{
+    if (l->kind == RAMP_LINE_STEP)
+        return l->figure >= RAMP_FIGURE_REFUSED_PCT && l->figure <= RAMP_FIGURE_FAILED_PCT;
+    return l->kind == RAMP_LINE_WATCH && sv_ends(sv_of(watch_key(l->watch)), SV("_pct"));
+}
+
 static bool read_value(struct sv text, struct ramp_line *out)
 {
     int64_t us;
-    if (sv_ends(text, SV("%")))
-        text.n--;
+    bool share = sv_ends(text, SV("%"));
+    if (share && !is_share(out))
+        return false;
+    text.n -= share;
     if (sv_to_f64(text, &out->want))
-        return true;
+        return fabs(out->want) <= WANT_MOST;
     bool time = out->kind == RAMP_LINE_TIME ||
                 (out->kind == RAMP_LINE_WATCH && sv_ends(sv_of(watch_key(out->watch)), SV("_ms")));
     if (!time || opt_parse_duration(text, &us) != ERR_OK)
         return false;
     out->want = (double)us / 1e3;
-    return true;
+    return out->want <= WANT_MOST;
 }
 
 enum err ramp_line_parse(const char *option, const char *text, bool of_whole, struct ramp_line *out, struct errinfo *ei)
@@ -89,7 +100,8 @@ enum err ramp_line_parse(const char *option, const char *text, bool of_whole, st
     if (!sign)
         return refuse(option, text, "needs a comparison (< <= > >= = !=), such as p95_upload@300<2s", ei);
     bool named = sv_split(&left, '@', &name) && name.n < sizeof(key);
-    if (named && sv_split(&left, '@', &step) && (!sv_to_i64(step, &sessions) || sessions < 1 || left.n > 0))
+    if (named && sv_split(&left, '@', &step) &&
+        (!sv_to_i64(step, &sessions) || sessions < 1 || sessions > RAMP_SESSIONS_MAX || left.n > 0))
         return refuse(option, text, "behind @ stands a step, by its number of sessions", ei);
     out->at = (unsigned)sessions;
     for (size_t i = 0; named && i < name.n; i++)
@@ -122,7 +134,7 @@ char *ramp_line_value(const struct ramp_line *l, double value, char *dst, size_t
 {
     if (l->kind == RAMP_LINE_TIME)
         return str_duration(dst, n, (int64_t)(value * 1e3));
-    bool pct = l->kind == RAMP_LINE_STEP && l->figure >= RAMP_FIGURE_REFUSED_PCT && l->figure <= RAMP_FIGURE_FAILED_PCT;
+    bool pct = l->kind == RAMP_LINE_STEP && is_share(l);
     str_format(dst, n, value == floor(value) ? "%.0f%s" : "%.1f%s", value, pct ? " %" : "");
     return dst;
 }
