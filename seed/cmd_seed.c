@@ -75,9 +75,10 @@ static void say_plan(struct seeder *s)
         files += s->trees[i].counts.files;
         bytes += s->trees[i].bytes;
     }
-    NOTE(s, "plan: %s with %s each, %s, %s, %s (seed %lld, sizes \"%s\")", COUNTED(s->n_accounts, "owner"),
-         COUNTED((uint64_t)s->conf->sub_users, "sub-user"), COUNTED(folders, "folder"), COUNTED(files, "file"),
-         str_bytes(c, sizeof c, bytes), (long long)s->ctx->common->seed, s->conf->preset);
+    NOTE(s, "plan: %s with %s%s, %s, %s, %s (seed %lld, sizes \"%s\")", COUNTED(s->n_accounts, "owner"),
+         COUNTED((uint64_t)s->conf->sub_users, "sub-user"), s->n_accounts > 1 ? " each" : "",
+         COUNTED(folders, "folder"), COUNTED(files, "file"), str_bytes(c, sizeof c, bytes),
+         (long long)s->ctx->common->seed, s->conf->preset);
 }
 
 static void say_found(struct seeder *s)

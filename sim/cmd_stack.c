@@ -60,7 +60,7 @@ static MAY_YIELD enum err up(struct request *r, struct errinfo *ei)
     if (!err && r->hint)
         fprintf(stderr,
                 "\ncommands called in this folder find this stack by themselves; in another folder the lines above"
-                " are needed:\n  eval \"$(sim stack up)\"\nnext: sim seed 2 0.02\n");
+                " are needed:\n  eval \"$(sim stack up)\"\nnext: sim seed 2 0.02 (sim doctor tells what is there)\n");
     return err;
 }
 

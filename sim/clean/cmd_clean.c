@@ -102,9 +102,9 @@ static MAY_YIELD enum err consent(struct command_clean *c, const struct clean_co
     if (conf->dry_run)
         return ERR_OK;
     if (!conf->yes && !isatty(STDIN_FILENO))
-        return err_set(ei, ERR_USAGE, "nothing was removed: --yes agrees to all of the above");
+        return err_set(ei, ERR_USAGE, "nothing was removed: call it again with --yes to remove all of the above");
     if (!conf->yes && !agreed(c))
-        return err_set(ei, ERR_CANCELLED, "nothing was removed");
+        return err_set(ei, ERR_CANCELLED, "nothing was removed, since the answer was not yes");
     *go = true;
     return ERR_OK;
 }

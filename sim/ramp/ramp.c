@@ -62,6 +62,7 @@ static MAY_YIELD void drain(struct ramp *r, struct ramp_step *s)
     while (r->quiet_us >= 0 && quiet < QUIET_IN_ROW && !mono_passed(limit) && !worker_draining(r->w)) {
         int64_t us = probe(r);
         quiet = us >= 0 && us <= 2 * r->quiet_us + QUIET_MORE_US ? quiet + 1 : 0;
+        ramp_progress(r, s, "all gone, waiting for quick answers");
         worker_sleep(r->w, TICK_US, PHASE_DRAIN);
     }
     s->drained_us = mono_diff(mono_now(), began);
@@ -168,6 +169,7 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
     ramp_step_init(s, r, conf->steps.sessions[r->n % conf->steps.n]);
     s->number = r->n % conf->steps.n + 1;
     s->pass = r->n++ / conf->steps.n + 1;
+    ramp_progress_start(r, s);
     ramp_guard_start(r, s);
     if (conf->work.kind == RAMP_APPS)
         e = session_apps_run(r, s, ei);
@@ -178,11 +180,14 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
         keep_course(r, s);
     }
     ramp_guard_end(r);
-    if (e != ERR_OK)
+    if (e != ERR_OK) {
+        ramp_progress_end(r);
         return e;
+    }
     s->held = !worker_draining(r->w);
     if (r->n < conf->steps.n * conf->repeat || conf->limit)
         drain(r, s);
+    ramp_progress_end(r);
     ramp_print_step(r, s);
     return ERR_OK;
 }
@@ -293,8 +298,10 @@ enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo
     struct ramp r = {.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r.steps))};
     struct errinfo why = {0};
     enum err e = prepare(&r, ei);
-    if (e == ERR_OK)
+    if (e == ERR_OK) {
+        ramp_tell_plan(&r);
         e = all_steps(&r, ei);
+    }
     ramp_remove_folders(&r);
     sign_out(w);
     keep_first(&e, ei, close_log(&r, &why), &why);

@@ -84,6 +84,8 @@ struct ramp {
     char run_dir[256];
     int64_t quiet_us; /* how fast a probe is answered while nothing runs; -1: it cannot be asked */
     struct ramp_guard *guard;
+    struct progress *progress; /* of the step that runs or drains; NULL: none */
+    char progress_of[64];
     struct ramp_tripped tripped;
     struct ramp_past past;
 };

@@ -105,19 +105,19 @@ static const char *figure(char *dst, size_t n, double v)
 static void print_head(const struct ramp *r)
 {
     FILE *out = r->conf->out;
-    fprintf(out, "%8s %6s %6s %8s %9s %7s  %24s", "sessions", "up", "ok", "refused", "timed out", "failed",
+    fprintf(out, "%8s %5s %5s %7s %9s %6s %22s", "sessions", "up", "ok", "refused", "timed out", "failed",
             "sign in p50/p95/p99 ms");
     if (r->conf->work.kind == RAMP_UPLOAD)
-        fprintf(out, "  %24s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
+        fprintf(out, " %22s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
     if (r->conf->work.kind == RAMP_APPS)
-        fprintf(out, "  %24s  %24s %9s %9s %12s %9s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "actions/s",
+        fprintf(out, " %23s %22s %9s %9s %12s %10s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "actions/s",
                 "expected", "operations/s", "requests/s");
     if (r->conf->work.kind == RAMP_SIGN_IN)
         fprintf(out, "  %11s", "sign-ins/s");
     fputc('\n', out);
 }
 
-static void print_three(FILE *out, const struct hist *h, double scale)
+static void print_three(FILE *out, const struct hist *h, double scale, int width)
 {
     static const double at[] = {50, 95, 99};
     char text[80] = "", one[32];
@@ -126,7 +126,7 @@ static void print_three(FILE *out, const struct hist *h, double scale)
         size_t n = strlen(text);
         snprintf(text + n, sizeof(text) - n, "%s%s", i ? " / " : "", figure(one, sizeof(one), v < 0 ? v : v * scale));
     }
-    fprintf(out, "  %24s", text);
+    fprintf(out, " %*s", width, text);
 }
 
 static void print_kind(const struct ramp *r, const struct ramp_step *s)
@@ -135,14 +135,14 @@ static void print_kind(const struct ramp *r, const struct ramp_step *s)
     char a[32], b[32], c[32], d[32];
     switch (r->conf->work.kind) {
     case RAMP_UPLOAD:
-        print_three(out, times(s, OP_UPLOAD), 1e-3);
+        print_three(out, times(s, OP_UPLOAD), 1e-3, 22);
         fprintf(out, " %8s", figure(a, sizeof(a), mb(&s->measured)));
         fprintf(out, "  %12s, %6s", figure(a, sizeof(a), s->expected.p95_s), figure(b, sizeof(b), mb(&s->expected)));
         break;
     case RAMP_APPS:
-        print_three(out, times(s, OP_DOWNLOAD), 1);
-        print_three(out, times(s, OP_SAVE), 1);
-        fprintf(out, " %9s %9s %12s %9s", figure(a, sizeof(a), s->measured.rate),
+        print_three(out, times(s, OP_DOWNLOAD), 1, 23);
+        print_three(out, times(s, OP_SAVE), 1, 22);
+        fprintf(out, " %9s %9s %12s %10s", figure(a, sizeof(a), s->measured.rate),
                 figure(b, sizeof(b), s->expected.rate), figure(c, sizeof(c), ramp_operations_per_s(s)),
                 figure(d, sizeof(d), requests_per_s(s)));
         break;
@@ -160,8 +160,8 @@ void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
         return;
     if (s->number == 1)
         print_head(r);
-    fprintf(out, "%8u %6u %6u %8u %9u %7u", s->asked, s->peak, s->ok, s->refused, s->timed_out, s->failed);
-    print_three(out, times(s, OP_SIGN_IN), 1);
+    fprintf(out, "%8u %5u %5u %7u %9u %6u", s->asked, s->peak, s->ok, s->refused, s->timed_out, s->failed);
+    print_three(out, times(s, OP_SIGN_IN), 1, 22);
     print_kind(r, s);
     if (s->unfinished)
         fprintf(out, "  %u unfinished", s->unfinished);

@@ -54,6 +54,8 @@ static void add_work(struct ramp_step *s, const struct api_result *r)
 static void fail(struct session *x, const struct api_result *r)
 {
     struct ramp_step *s = x->s;
+    char status[16]; /* of HTTP; other protocols have none */
+    snprintf(status, sizeof(status), "%d ", r->status);
     x->worst = r->err == ERR_CANCELLED ? OUT_UNFINISHED : r->outcome;
     if (r->outcome == OUT_TIMEOUT || (r->outcome == OUT_UNKNOWN && r->err == ERR_TIMEOUT)) {
         s->timed_out++;
@@ -63,7 +65,8 @@ static void fail(struct session *x, const struct api_result *r)
             s->refusals = hist_new();
         hist_record(s->refusals, mono_diff(r->done, r->sent));
         if (!s->refused_why[0])
-            snprintf(s->refused_why, sizeof(s->refused_why), "%d %.100s", r->status, r->code[0] ? r->code : r->reason);
+            str_format(s->refused_why, sizeof(s->refused_why), "%s%.100s", r->status ? status : "",
+                       r->code[0] ? r->code : r->reason);
     } else if (x->worst == OUT_UNFINISHED) {
         s->unfinished++;
     } else {

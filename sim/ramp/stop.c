@@ -51,6 +51,7 @@ static void on_look(struct timer *t)
     struct ramp_guard *g = container_of(t, struct ramp_guard, timer);
     loop_timer_set(t->loop, t, mono_add(mono_now(), LOOK_US));
     look(g, SAMPLES_MIN);
+    ramp_progress(g->r, g->step, NULL);
 }
 
 void ramp_guard_start(struct ramp *r, struct ramp_step *s)

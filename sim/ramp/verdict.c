@@ -275,7 +275,8 @@ static void tell_knee(const struct verdict *v)
     if (v->passes > 1 && v->knee.known)
         ramp_say(v->r, "knee         %s sessions", span_text(&v->knee, span, sizeof(span)));
     if (v->knee.known)
-        ramp_say(v->r, "  method     %s", method);
+        ramp_say(v->r,
+                 "  method     N* = X_max / X of one session, the bounds of a closed system: docs/ramp.md, The knee");
     if (v->recommended.known)
         ramp_say(v->r, "recommended  a limit of %.0f sessions: 70 %% of the %sknee", v->recommended.least,
                  v->recommended.least < v->recommended.most ? "lowest " : "");

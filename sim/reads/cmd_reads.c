@@ -135,7 +135,7 @@ static const char *truth_word(const struct read_result *res, const struct read *
 {
     if (res->untrue[0])
         return "WRONG";
-    return res->checked ? "true" : row->truth == TRUTH_NONE ? "-" : "not looked up";
+    return res->checked ? "as the rows say" : row->truth == TRUTH_NONE ? "-" : "not compared";
 }
 
 static void print_row(const struct command_reads *c, const struct read *row, const struct read_result *res)
@@ -150,18 +150,29 @@ static void print_row(const struct command_reads *c, const struct read *row, con
         for (size_t i = 0; i < ARRAY_LEN(pcts) && e == ERR_OK; i++)
             e = buf_appendf(&line, "%s%8s", i == 0 ? " " : "",
                             hist_cell(res->part[p].took, pcts[i], US_PER_MS, 1, cell, sizeof(cell)));
-    fprintf(c->ctx->out, "%s  %s\n", buf_cstr(&line), untried_row(res) ? "not tried" : truth_word(res, row));
+    fprintf(c->ctx->out, "%s  %s\n", buf_cstr(&line), truth_word(res, row));
     buf_done(&line);
 }
 
 static void print_table(const struct command_reads *c)
 {
-    fprintf(c->ctx->out, "%-44s %6s %8s%8s%8s%8s %8s%8s%8s%8s  answer\n", "read (ms)", "rows", "p50", "p95", "p99",
+    size_t untried = 0;
+    fprintf(c->ctx->out, "%-44s %6s %32s %32s\n", "", "", "alone, ms --------------------",
+            "beside apps at work, ms ------");
+    fprintf(c->ctx->out, "%-44s %6s %8s%8s%8s%8s %8s%8s%8s%8s  answer\n", "read", "rows", "p50", "p95", "p99",
             "slowest", "p50", "p95", "p99", "slowest");
-    fprintf(c->ctx->out, "%-44s %6s %32s %32s\n", "", "", "alone ------------------------",
-            "under load -------------------");
+    for (size_t i = 0; i < n_reads; i++) {
+        if (untried_row(&c->results[i]))
+            untried++;
+        else
+            print_row(c, &reads[i], &c->results[i]);
+    }
+    if (untried)
+        fprintf(c->ctx->out, "not tried: %s:\n", COUNTED(untried, "read"));
     for (size_t i = 0; i < n_reads; i++)
-        print_row(c, &reads[i], &c->results[i]);
+        if (untried_row(&c->results[i]))
+            fprintf(c->ctx->out, "  %-44s %s\n", reads[i].what,
+                    c->results[i].untried[0] ? c->results[i].untried : "it ended before");
 }
 
 static void write_timing(struct jsonw *w, const char *key, const struct timing *t)

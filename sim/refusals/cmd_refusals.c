@@ -263,7 +263,7 @@ static void print_row(const struct command_refusals *c, const struct refusal *f,
     }
     if (v->status)
         str_format(status, sizeof(status), "%d", v->status);
-    str_format(line, sizeof(line), "%7s  %6s  %8s  %s (%d): %s", count, status, slowest, f->asked, f->status,
+    str_format(line, sizeof(line), "%7s  %6s  %10s  %s (%d): %s", count, status, slowest, f->asked, f->status,
                str_shown(shown, sizeof(shown), sv_of(v->why[0] ? v->why : v->came)));
     fprintf(c->ctx->out, "%s%-9s%s %s\n", c->ctx->color ? paint[v->verdict] : "", verdict_words[v->verdict],
             c->ctx->color ? "\033[0m" : "", line);
@@ -412,8 +412,8 @@ static MAY_YIELD enum err carry_out(struct command_refusals *c, struct errinfo *
     if (e != ERR_OK)
         return e;
     struct mono began = mono_now();
-    fprintf(c->ctx->out, "%-9s %7s  %6s  %8s  asked (status expected): the reason that came\n", "verdict", "tries",
-            "status", "slowest");
+    fprintf(c->ctx->out, "%-9s %7s  %6s  %10s  asked (status expected): the reason that came\n", "verdict", "tries",
+            "status", "slowest ms");
     run_rows(c, false);
     background_down(c, began);
     run_rows(c, true);

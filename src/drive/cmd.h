@@ -70,4 +70,7 @@ struct progress;
 struct progress *progress_new(FILE *out, bool tty, const char *what, uint64_t total); /* total 0: not known */
 void progress_set(struct progress *p, uint64_t n, const char *bound); /* bound: the named limit, may be NULL */
 void progress_free(struct progress **p);                              /* prints the last state and ends the line */
+/* Of time that has to pass: n and total are seconds, without a rate. */
+struct progress *progress_new_seconds(FILE *out, bool tty, const char *what, uint64_t total);
+void progress_drop(struct progress **p); /* leaves nothing on a terminal, and nothing more in a pipe */
 #endif

@@ -12,7 +12,7 @@
 
 struct progress {
     FILE *out;
-    bool tty, printed;
+    bool tty, seconds;
     const char *what;
     uint64_t total, n;
     char bound[120];
@@ -37,12 +37,41 @@ struct progress *progress_new(FILE *out, bool tty, const char *what, uint64_t to
     return p;
 }
 
+struct progress *progress_new_seconds(FILE *out, bool tty, const char *what, uint64_t total)
+{
+    struct progress *p = progress_new(out, tty, what, total);
+    p->seconds = true;
+    return p;
+}
+
 static double rate_of(const struct progress *p, struct mono now)
 {
     unsigned oldest = p->n_marks > WINDOW ? p->n_marks % WINDOW : 0;
     int64_t us = mono_diff(now, p->marks[oldest].at);
 
     return us > 0 && p->n > p->marks[oldest].n ? (double)(p->n - p->marks[oldest].n) * 1e6 / (double)us : 0;
+}
+
+static const char *whole_seconds(char *dst, size_t n, uint64_t seconds)
+{
+    if (seconds >= 60)
+        return str_duration(dst, n, (int64_t)seconds * US_PER_S);
+    snprintf(dst, n, "%llu s", (unsigned long long)seconds);
+    return dst;
+}
+
+/* "step 2 of 6, 50 sessions: 48 s of about 5 min 10 s; 50 of 50 in" */
+static void compose_seconds(const struct progress *p, struct buf *line)
+{
+    char n[32], total[32];
+    enum err err = buf_appendf(line, "%s: %s", p->what, whole_seconds(n, sizeof n, p->n));
+
+    if (!err && p->total)
+        err = buf_appendf(line, " of about %s", whole_seconds(total, sizeof total, p->total));
+    if (!err && p->bound[0])
+        err = buf_appendf(line, "; %s", p->bound);
+    if (err)
+        buf_reset(line);
 }
 
 static void compose(const struct progress *p, struct mono now, bool last, struct buf *line)
@@ -79,7 +108,10 @@ static void print(struct progress *p, struct mono now, bool last)
 {
     struct buf line = BUF_INIT(1024);
 
-    compose(p, now, last, &line);
+    if (p->seconds)
+        compose_seconds(p, &line);
+    else
+        compose(p, now, last, &line);
     struct sv text = {buf_cstr(&line), line.len};
     if (p->tty) {
         if (!last)
@@ -91,7 +123,6 @@ static void print(struct progress *p, struct mono now, bool last)
         fprintf(p->out, SV_FMT "\n", SV_ARG(text));
     }
     fflush(p->out);
-    p->printed = true;
     buf_done(&line);
 }
 
@@ -118,5 +149,14 @@ void progress_free(struct progress **p)
         return;
     if ((*p)->out)
         print(*p, mono_now(), true);
+    MEM_FREE(*p);
+}
+
+void progress_drop(struct progress **p)
+{
+    if (*p && (*p)->out && (*p)->width) {
+        fprintf((*p)->out, "\r%*s\r", (int)(*p)->width, "");
+        fflush((*p)->out);
+    }
     MEM_FREE(*p);
 }

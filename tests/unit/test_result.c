@@ -491,6 +491,20 @@ static void progress_lines(void **state)
         }
         free(text);
     }
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    struct progress *timed = progress_new_seconds(out, true, "step 1 of 2, 25 sessions", 305);
+    progress_set(timed, 48, "25 of 25 in");
+    fflush(out);
+    assert_string_equal(text, "\rstep 1 of 2, 25 sessions: 48 s of about 5 min 5 s; 25 of 25 in");
+    progress_drop(&timed);
+    assert_null(timed);
+    progress_drop(&timed);
+    fclose(out);
+    assert_int_equal(text[n - 1], '\r'); /* blanks over it, and the cursor where it was */
+    assert_null(strchr(text, '\n'));
+    free(text);
     struct progress *silent = progress_new(NULL, false, "files", 0);
     progress_set(silent, 5, NULL);
     progress_free(&silent);
