@@ -70,13 +70,14 @@ static const char *apps_text(const struct apps *c, uint32_t of, char *dst, size_
     return dst;
 }
 
-/* ": app 3 (ann@load.test), app 4 (…) and 8 more", "" where apps_text names it. */
-static const char *apps_names(const struct apps *c, char *dst, size_t n)
+/* ": app 3 (ann@load.test), app 4 (…) and 8 more"; "" where there is one, or all of them. */
+static const char *apps_names(const struct apps *c, uint32_t of, char *dst, size_t n)
 {
     char more[40] = "";
+    bool some = c->n > 1 && c->n < of;
     if (c->n > NAMED_MOST)
         snprintf(more, sizeof(more), " and %" PRIu32 " more", c->n - NAMED_MOST);
-    snprintf(dst, n, "%s%s%s", c->n > 1 ? ": " : "", c->n > 1 ? c->named : "", c->n > 1 ? more : "");
+    snprintf(dst, n, "%s%s%s", some ? ": " : "", some ? c->named : "", some ? more : "");
     return dst;
 }
 
@@ -89,7 +90,7 @@ static void report_lost(struct judge *k, const struct apps *c, uint32_t of, cons
                  "%s never got the event of the %s of file %s by app %" PRIu32
                  " at %s%s; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
                  apps_text(c, of, who, sizeof(who)), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
-                 journal_time(at, o->wall_us), apps_names(c, names, sizeof(names)), o->file_id);
+                 journal_time(at, o->wall_us), apps_names(c, of, names, sizeof(names)), o->file_id);
 }
 
 static void report_late(struct judge *k, const struct apps *c, uint32_t of, const struct journal_op *o)
@@ -102,7 +103,7 @@ static void report_late(struct judge *k, const struct apps *c, uint32_t of, cons
                  " at %s %s%.1f s after its answer%s; look: SELECT seq, type, at FROM changes WHERE data->>'id' = '%s'",
                  apps_text(c, of, who, sizeof(who)), drive_op_text((enum drive_op)o->op), o->file_id, o->app,
                  journal_time(at, o->wall_us), c->n > 1 ? "up to " : "", (double)c->worst_us / 1e6,
-                 apps_names(c, names, sizeof(names)), o->file_id);
+                 apps_names(c, of, names, sizeof(names)), o->file_id);
 }
 
 /* Of one change: how many apps were to hear of it, and which did not, or late. */
