@@ -48,7 +48,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
 const struct command cmd_check = {
     .name = "check",
     .summary = "prove that totals, storage use, objects and acknowledged writes are exact",
-    .usage = "sim check [--only NAMES] [--run DIR]",
+    .usage = "sim check [--only NAMES] [--run DIR] [options]",
     .examples = "sim check\n"
                 "sim check --only aggregates,storage\n"
                 "sim check --run runs/20261130T101500Z-1 --json -",

@@ -169,7 +169,7 @@ static MAY_YIELD void judge_orphan(struct check_ctx *c, struct walk *w, size_t k
     check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file%s%s", key, w->orphan_sizes[k], owner,
                  w->waited  ? ": the server has not swept it up within a minute"
                  : owner[0] ? ""
-                            : ": no request was broken off that may have left it");
+                            : ": no request that was broken off explains it");
 }
 
 /* Gives the server's sweeper its time, as long as objects are there that no file names. */

@@ -289,6 +289,12 @@ static enum err conclude(const struct check_ctx *c, const struct verdict *v, boo
     return ERR_OK;
 }
 
+/* The wait for a server to come to rest, and a large tree, take their time. */
+static void tell(struct progress *p, struct mono began, const char *doing)
+{
+    progress_set(p, (uint64_t)(mono_diff(mono_now(), began) / US_PER_S), doing);
+}
+
 enum err checks_run(struct cmd_ctx *ctx, const struct opt_list *only, const char *run_dir,
                     const struct check_baseline *since, struct errinfo *ei)
 {
@@ -297,19 +303,25 @@ enum err checks_run(struct cmd_ctx *ctx, const struct opt_list *only, const char
     if (only && only->n == 0)
         only = NULL;
     struct check_ctx c = {.cmd = ctx, .run_dir = run_dir, .since = since, .offline = !since};
+    struct mono began = mono_now();
+    struct progress *p = progress_new_seconds(ctx->common->quiet ? NULL : ctx->out, ctx->tty, "checking", 0);
     open_database(&c);
     open_store(&c);
     open_journal(&c, &kept);
+    tell(p, began, "waiting until the server is at rest");
     check_drain_wait(&c);
+    tell(p, began, "reading what is there");
     read_rows(&c);
     for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {
         if (!wanted(only, all_checks[i]->name) || *ctx->interrupts > 1)
             continue;
         struct check_result *r = result_check(ctx->result, all_checks[i]->name);
         LOGD("check", "%s", r->name);
+        tell(p, began, r->name);
         all_checks[i]->run(&c, r);
         count(&v, all_checks[i], r, only != NULL);
     }
+    progress_drop(&p);
     enum err e = conclude(&c, &v, only != NULL, ei);
     if (e == ERR_OK && !*ctx->interrupts)
         e = still_there(&c, ei);

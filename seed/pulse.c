@@ -97,10 +97,10 @@ void pulse_name(const struct pulse_change *c, size_t accounts, double calls, cha
     else if (accounts > 1 && c->turns >= TURNS_FULL * (double)accounts)
         snprintf(dst, n, "each of the %zu accounts commits one write at a time: %.0f commits/s", accounts, c->commits);
     else if (c->own >= OWN_FULL)
-        snprintf(dst, n, "bound by this program's own CPU");
+        snprintf(dst, n, "held up by this program's own CPU");
     else if (c->machine >= MACHINE_FULL)
-        snprintf(dst, n, "bound by the %ld CPUs of this machine, %.0f %% of them this program's", cpus,
+        snprintf(dst, n, "this machine's %ld CPUs are full, %.0f %% of them by this program", cpus,
                  c->own * 100 / (double)cpus);
     else
-        snprintf(dst, n, "bound by the server's answers: %.0f/s", calls);
+        snprintf(dst, n, "held up by the server's answers: %.0f/s", calls);
 }

@@ -196,7 +196,7 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 const struct command cmd_stack = {
     .name = "stack",
     .summary = "start and stop a throwaway Postgres, Redis, S3 store and reference server",
-    .usage = "sim stack ACTION [PART] [options]",
+    .usage = "sim stack <action> [part] [options]",
     .examples = "sim stack up\n"
                 "eval \"$(sim stack up)\"\n"
                 "sim stack status\n"

@@ -47,8 +47,9 @@ static const char *const traced[] = {"blob", "check", "events", "http", "httpc",
                                      "pg",   "proc",  "server", "ssh",  "stack", "all"};
 
 static const char exit_text[] =
-    "exit status: 0 healthy, 1 a check, a threshold or an operation failed, 2 usage, 3 environment or\n"
-    "refused for safety, 4 a stop condition was met, 130 interrupted, 141 the reader of stdout left\n";
+    "exit status: 0 healthy, 1 a check, a threshold or an operation failed, 2 usage, 3 the environment is\n"
+    "not ready or the target was refused for safety, 4 a stop condition of a ramp was met, 130 interrupted,\n"
+    "141 whoever read the output went away\n";
 
 void usage_print_overview(const struct command *const *commands, FILE *out)
 {

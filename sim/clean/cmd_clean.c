@@ -168,7 +168,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
 const struct command cmd_clean = {
     .name = "clean",
     .summary = "remove what drivesim made on a server: accounts, trees, objects, Redis keys",
-    .usage = "sim clean [--yes | --dry-run]",
+    .usage = "sim clean [--yes | --dry-run] [options]",
     .examples = "sim clean --dry-run\n"
                 "sim clean --yes",
     .opts = opts,

@@ -64,7 +64,7 @@ static void sample(struct result *r)
 const struct command cmd_bigfiles = {
     .name = "bigfiles",
     .summary = "many large uploads at once, then all downloaded and verified, the server's memory watched",
-    .usage = "sim bigfiles COUNT MiB [options]",
+    .usage = "sim bigfiles <count> <MiB> [options]",
     .examples = "sim bigfiles 30 200\n"
                 "sim bigfiles 30 200 --fail-on 'server.peak_rss_bytes<128MiB' --fail-on 'uploads.mb_per_s>50'\n"
                 "sim bigfiles 4 2048 --keep --server-pid \"$(cat server.pid)\"",

@@ -40,7 +40,7 @@ static const struct opt opts[] = {
     {"timeout", 0, "TIME", OPT_DURATION, offsetof(struct pairs_options, timeout_us), 1e4, 8.64e10,
      "a message without its event by then is lost (default 5 s)"},
     {"server-pid", 0, "PID", OPT_INT, offsetof(struct pairs_options, server_pid), 1, 1 << 30,
-     "the server's process, to watch its memory"},
+     "the server's process, to watch its memory\n(default: the stack's own, else what /metrics says)"},
     {0},
 };
 static const struct pairs_options defaults = {.bytes = 100, .interval_us = 100 * US_PER_MS, .timeout_us = 5 * US_PER_S};
@@ -104,7 +104,7 @@ static void sample(struct result *r)
 const struct command cmd_pairs = {
     .name = "pairs",
     .summary = "pairs of apps: one writes, its partner waits for the event and reads; how long delivery takes",
-    .usage = "sim pairs PAIRS/S TOTAL [options]",
+    .usage = "sim pairs <pairs/s> <total> [options]",
     .examples = "sim pairs 20 100\n"
                 "sim pairs 10 20 --size 200 --exchange 30s --interval 200ms\n"
                 "sim pairs 20 50 --exchange 10min --test-duration 15min --ramp 10s --json pairs.json\n"

@@ -59,7 +59,7 @@ static const struct opt opts[] = {
      "where sessions.csv, steps.csv, watch.csv go\n(default runs/TIME-SEED)"},
     WATCH_OPT(struct ramp_options, watch),
     {"server-pid", 0, "PID", OPT_INT, offsetof(struct ramp_options, server_pid), 1, 1 << 30,
-     "the server's process, to watch its memory"},
+     "the server's process, to watch its memory\n(default: the stack's own, else what /metrics says)"},
     {0},
 };
 static const struct ramp_options defaults = {.arrive = "5/s",
@@ -180,7 +180,7 @@ static void sample(struct result *r)
 const struct command cmd_ramp = {
     .name = "ramp",
     .summary = "more and more sessions at once, step by step, to see where the server stops scaling",
-    .usage = "sim ramp STEPS [options]",
+    .usage = "sim ramp <steps> [options]",
     .examples =
         "sim ramp 25:400:x2 --session upload:50MiB --link 110MB/s --json ramp.json\n"
         "sim ramp 100 --session sign-in --arrive 0 --hold 10s\n"

@@ -16,12 +16,6 @@ double ramp_actions_per_s(const struct ramp_step *s);    /* of apps: what they p
 double ramp_sign_ins_per_s(const struct ramp_step *s);
 double ramp_p95_ms(const struct ramp_step *s, enum drive_op op);
 
-/* ramp/told.c: what is told while it runs. */
-void ramp_tell_plan(const struct ramp *r);
-void ramp_progress_start(struct ramp *r, const struct ramp_step *s);
-void ramp_progress(struct ramp *r, const struct ramp_step *s, const char *doing); /* doing NULL: the sessions tell */
-void ramp_progress_end(struct ramp *r);
-
 /* ramp/stop.c: looks at the conditions while a step runs. */
 void ramp_guard_start(struct ramp *r, struct ramp_step *s);
 void ramp_guard_end(struct ramp *r); /* also when none runs; judges once more what is only known now */

@@ -7,6 +7,7 @@
 #include "sim/ramp/crowd.h"
 #include "sim/ramp/parts.h"
 #include "sim/ramp/report.h"
+#include "sim/ramp/told.h"
 #include "sim/run/report.h"
 #include "sim/run/rundir.h"
 

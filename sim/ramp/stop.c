@@ -3,6 +3,7 @@
  * of anything; shares and percentiles wait for 20 samples, or for the end of the step. */
 #include "base/mem.h"
 #include "sim/ramp/parts.h"
+#include "sim/ramp/told.h"
 
 #define LOOK_US     (250 * US_PER_MS)
 #define IN_ROW      12 /* 3 s */

@@ -1,4 +1,5 @@
-/* What a ramp tells while it runs: a step of five minutes must not look as if it hung. */
+/* A step of five minutes must not look as if it hung. */
+#include "sim/ramp/told.h"
 #include "sim/ramp/parts.h"
 
 #include <stdio.h>

@@ -260,11 +260,16 @@ static void judge(const struct command_reads *c)
 
 static MAY_YIELD void run_part(struct command_reads *c, enum part part)
 {
-    if (!c->ctx->common->quiet)
-        fprintf(c->ctx->out, "reading: %zu reads, %" PRId64 " times each, %s\n", n_reads, c->conf->times,
+    FILE *out = c->ctx->common->quiet ? NULL : c->ctx->out;
+    if (out)
+        fprintf(out, "reading: %zu reads, %" PRId64 " times each, %s\n", n_reads, c->conf->times,
                 part == ALONE ? "alone" : "beside apps at work");
-    for (size_t i = 0; i < n_reads && !c->stop; i++)
+    struct progress *p = progress_new(out, c->ctx->tty, "reads", n_reads);
+    for (size_t i = 0; i < n_reads && !c->stop; i++) {
+        progress_set(p, i, reads[i].what);
         run_row(c, &reads[i], &c->results[i], part);
+    }
+    progress_drop(&p);
 }
 
 static MAY_YIELD enum err carry_out(struct command_reads *c, struct errinfo *ei)

@@ -356,7 +356,7 @@ static void report(struct command_refusals *c)
     judge_background(c, r);
     str_format(r->summary, sizeof(r->summary),
                "%" PRIu64 " refusals held in every try, %" PRIu64 " failed, %" PRIu64 " not tried, %" PRIu64
-               " allowed here",
+               " that this server allows",
                counts[HELD], counts[FAILED], counts[NOT_TRIED], counts[ALLOWED]);
 }
 

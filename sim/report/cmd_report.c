@@ -65,7 +65,7 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 const struct command cmd_report = {
     .name = "report",
     .summary = "render a run that is over again: page, JUnit, Prometheus, HDR log, JSON, CSV",
-    .usage = "sim report [RUN] [options]",
+    .usage = "sim report [run] [options]",
     .examples = "sim report\n"
                 "sim report --html run.html\n"
                 "sim report runs/20261130T101500Z-1 --junit run.xml --prometheus run.prom --hdr run.hlog\n"

@@ -150,7 +150,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     char budget[32] = "";
     if (run->plan.login_budget)
         snprintf(budget, sizeof(budget), " of %d", DRIVE_REQUESTS_PER_15MIN);
-    str_format(line, sizeof(line), "the busiest login %.0f%s in 15 min; %" PRIu64 " open files of %" PRIu64,
+    str_format(line, sizeof(line), "the busiest login %.0f%s requests in 15 min; %" PRIu64 " open files of %" PRIu64,
                run->plan.login_15min, budget, plan_files_needed((unsigned)c->apps, w->n_logins), files_limit);
     fprintf(out, "      %s\n", line);
     str_format(line, sizeof(line), "arriving at %g apps/s (%.1f s), then the first full pass; the end waits at most %s",
@@ -430,7 +430,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
 const struct command cmd_run = {
     .name = "run",
     .summary = "simulate desktop apps, report every 15 s, then check what the server kept",
-    .usage = "sim run APPS FOLDERS ACTIONS/MIN SECONDS [options]",
+    .usage = "sim run <apps> <folders> <actions/min> <seconds> [options]",
     .examples = "sim run 50 300 2 180\n"
                 "sim run 100 50 30 4min --fail-on 'save.p99<200ms' --json run.json\n"
                 "sim run 150 1000 2 180 --bigfiles 10x300@60 --bulk@30\n"

@@ -54,8 +54,7 @@ static const struct opt options[] = {
     {"bcrypt-cost", 0, "N", OPT_INT, AT(bcrypt_cost), 4, 16,
      "work factor of passwords; low, as they are throwaway (default 5)"},
     {"fault", 0, "NAME", OPT_LIST, AT(fault_args), 0, 0,
-     "plants a bug for judging the judge, NAME=0.1 in a tenth of the cases; may be\nrepeated; a name that is none "
-     "lists them all"},
+     "plants a bug for judging the judge, NAME=0.1 in a tenth of the cases; may be\nrepeated; 'help' lists them all"},
     {"desktop-only", 0, NULL, OPT_FLAG, AT(desktop_only), 0, 0, "refuses requests without X-TMA-Desktop-Client"},
     {0},
 };
