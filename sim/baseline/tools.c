@@ -122,7 +122,7 @@ static MAY_YIELD enum err fio(struct baseline *b, const struct disk_job *j, cons
     double value = 0;
     if (e == ERR_OK)
         e = read_report(report, "fio", &root, ei);
-    if (e == ERR_OK && !json_f64(json_get(json_get(json_at(json_get(root, "jobs"), 0), "write"), j->figure), &value))
+    if (e == ERR_OK && !json_f64(json_get(json_get(json_first(json_get(root, "jobs")), "write"), j->figure), &value))
         e = err_set(ei, ERR_ENV, "the report of fio has no figure \"%s\"", j->figure);
     json_free(&root);
     if (e == ERR_OK)

@@ -129,11 +129,6 @@ static void print_rates(const struct http_report *r, int64_t took_us, FILE *out)
         line(out, "", "%.2f [Kbytes/sec] sent", per_second(r->sent, took_us) / 1024);
 }
 
-static double ms(int64_t us)
-{
-    return (double)us / 1e3;
-}
-
 static void print_times(const struct http_report *r, FILE *out)
 {
     char row[160];
@@ -142,14 +137,14 @@ static void print_times(const struct http_report *r, FILE *out)
         const struct hist *h = r->time[t];
         if (t == T_FROM_DUE && r->rate <= 0)
             continue;
-        str_format(row, sizeof row, "%-12s%10.3f%10.3f%10.3f%10.3f%10.3f", times[t].text, ms(hist_min(h)),
-                   hist_mean(h) / 1e3, hist_stddev(h) / 1e3, ms(hist_percentile(h, 50)), ms(hist_max(h)));
+        str_format(row, sizeof row, "%-12s%10.3f%10.3f%10.3f%10.3f%10.3f", times[t].text, hist_percentile_ms(h, 0),
+                   hist_mean(h) / 1e3, hist_stddev(h) / 1e3, hist_percentile_ms(h, 50), hist_percentile_ms(h, 100));
         fprintf(out, "%s\n", row);
     }
     fprintf(out, "\nPercentage of the requests served within a certain time (ms)\n");
     const struct hist *h = r->time[r->rate > 0 ? T_FROM_DUE : T_TOTAL];
     for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
-        str_format(row, sizeof row, "%4.0f%% %10.3f%s", ranks[i], ms(hist_percentile(h, ranks[i])),
+        str_format(row, sizeof row, "%4.0f%% %10.3f%s", ranks[i], hist_percentile_ms(h, ranks[i]),
                    ranks[i] < 100 ? "" : " (longest request)");
         fprintf(out, "%s\n", row);
     }
@@ -184,14 +179,6 @@ void http_report_print(const struct http_report *r, const struct http_report_hea
         print_times(r, out);
 }
 
-static void write_time(struct jsonw *w, const char *key, bool any, double value)
-{
-    if (any)
-        jsonw_f64(w, key, value, 3);
-    else
-        jsonw_null(w, key);
-}
-
 static void write_times(const struct http_report *r, struct jsonw *w)
 {
     for (unsigned t = 0; t < T_COUNT; t++) {
@@ -200,12 +187,12 @@ static void write_times(const struct http_report *r, struct jsonw *w)
         char key[32];
         str_format(key, sizeof key, "%s_ms", times[t].key);
         jsonw_object(w, key);
-        write_time(w, "min", any, any ? ms(hist_min(h)) : 0);
-        write_time(w, "mean", any, any ? hist_mean(h) / 1e3 : 0);
-        write_time(w, "sd", any, any ? hist_stddev(h) / 1e3 : 0);
+        jsonw_measured(w, "min", hist_percentile_ms(h, 0), 3);
+        jsonw_measured(w, "mean", any ? hist_mean(h) / 1e3 : -1, 3);
+        jsonw_measured(w, "sd", any ? hist_stddev(h) / 1e3 : -1, 3);
         for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
             str_format(key, sizeof key, "p%.0f", ranks[i]);
-            write_time(w, key, any, any ? ms(hist_percentile(h, ranks[i])) : 0);
+            jsonw_measured(w, key, hist_percentile_ms(h, ranks[i]), 3);
         }
         jsonw_end_object(w);
     }

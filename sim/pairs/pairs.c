@@ -442,7 +442,7 @@ static const struct {
 
 static double time_ms(const struct hist *h, double pct)
 {
-    return pct < 0 ? hist_mean(h) / 1e3 : (double)hist_percentile(h, pct) / 1e3;
+    return pct < 0 ? hist_mean(h) / 1e3 : hist_percentile_ms(h, pct);
 }
 
 /* From the first pair's due time to the last one's end: what the server kept up with. */

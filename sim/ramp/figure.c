@@ -38,7 +38,7 @@ static bool time_of(const struct ramp_step *s, const struct ramp_line *l, uint64
     const struct hist *h = s->stats.op[l->op].from_send;
     if (!h || hist_count(h) == 0 || (l->pct < 100 && hist_count(h) < least))
         return false;
-    *out = (double)hist_percentile(h, l->pct) / 1e3;
+    *out = hist_percentile_ms(h, l->pct);
     return true;
 }
 

@@ -48,19 +48,13 @@ static MAY_YIELD void push(struct ramp *r)
     crowd_end(&in);
 }
 
-static double refusal_ms(const struct ramp_step *s, double pct)
-{
-    int64_t us = s->refusals ? hist_percentile(s->refusals, pct) : -1;
-    return us < 0 ? -1 : (double)us / 1e3;
-}
-
 static void judge(struct ramp *r)
 {
     const struct ramp_past *p = &r->past;
     const struct ramp_step *in = &p->in, *more = &p->more;
     struct check_result *c = result_check(r->w->ctx->result, "limit");
     unsigned let_in = more->peak;
-    double slowest = refusal_ms(more, 100);
+    double slowest = hist_percentile_ms(more->refusals, 100);
     c->examined = p->inside + p->extra;
     if (in->peak < p->inside)
         result_check_add(c, "only %u sessions were let in, with %u of the set-up; %u were refused: %s", in->peak,
@@ -84,7 +78,7 @@ static void judge(struct ramp *r)
         result_check_note(c, "uploads of those inside: p95 %.1f ms before, %.1f ms while the others came", p->before_ms,
                           p->during_ms);
     if (more->refused)
-        result_check_note(c, "refused with %s; after %.1f ms at the median", more->refused_why, refusal_ms(more, 50));
+        result_check_note(c, "refused with %s; after %.1f ms at the median", more->refused_why, hist_percentile_ms(more->refusals, 50));
 }
 
 static void write_json(const struct ramp *r)
@@ -103,18 +97,15 @@ static void write_json(const struct ramp *r)
                 {"refused", p->more.refused},
                 {"timed_out", p->more.timed_out},
                 {"failed", p->more.failed},
-                {"refusal_p50_ms", refusal_ms(&p->more, 50)},
-                {"refusal_p95_ms", refusal_ms(&p->more, 95)},
-                {"refusal_max_ms", refusal_ms(&p->more, 100)},
+                {"refusal_p50_ms", hist_percentile_ms(p->more.refusals, 50)},
+                {"refusal_p95_ms", hist_percentile_ms(p->more.refusals, 95)},
+                {"refusal_max_ms", hist_percentile_ms(p->more.refusals, 100)},
                 {"upload_p95_before_ms", p->before_ms},
                 {"upload_p95_during_ms", p->during_ms}};
     jsonw_init(&w, &json);
     jsonw_object(&w, NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].v < 0)
-            jsonw_null(&w, rows[i].key);
-        else
-            jsonw_f64(&w, rows[i].key, rows[i].v, 3);
+        jsonw_measured(&w, rows[i].key, rows[i].v, 3);
     jsonw_end_object(&w);
     result_part(r->w->ctx->result, "past_limit", &json);
     buf_done(&json);

@@ -127,9 +127,7 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
 
 double ramp_p95_ms(const struct ramp_step *s, enum drive_op op)
 {
-    const struct hist *h = s->stats.op[op].from_send;
-    int64_t us = h ? hist_percentile(h, 95) : -1;
-    return us < 0 ? -1 : (double)us / 1e3;
+    return hist_percentile_ms(s->stats.op[op].from_send, 95);
 }
 
 static double rate_of(const struct ramp *r, const struct ramp_step *s)

@@ -6,12 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static double ms(const struct hist *h, double pct)
-{
-    int64_t us = h ? hist_percentile(h, pct) : -1;
-    return us < 0 ? -1 : (double)us / 1e3;
-}
-
 static const struct hist *times(const struct ramp_step *s, enum drive_op op)
 {
     return s->stats.op[op].from_send;
@@ -19,7 +13,7 @@ static const struct hist *times(const struct ramp_step *s, enum drive_op op)
 
 static double refused_after(const struct ramp_step *s, double pct)
 {
-    return ms(s->refusals, pct);
+    return hist_percentile_ms(s->refusals, pct);
 }
 
 static double requests_per_s(const struct ramp_step *s)
@@ -47,13 +41,13 @@ static double expected_rate(const struct ramp_step *s)
     X("timed_out", 0, s->timed_out) \
     X("failed", 0, s->failed) \
     X("unfinished", 0, s->unfinished) \
-    X("sign_in_p50_ms", 1, ms(times(s, OP_SIGN_IN), 50)) \
-    X("sign_in_p95_ms", 1, ms(times(s, OP_SIGN_IN), 95)) \
-    X("sign_in_p99_ms", 1, ms(times(s, OP_SIGN_IN), 99)) \
+    X("sign_in_p50_ms", 1, hist_percentile_ms(times(s, OP_SIGN_IN), 50)) \
+    X("sign_in_p95_ms", 1, hist_percentile_ms(times(s, OP_SIGN_IN), 95)) \
+    X("sign_in_p99_ms", 1, hist_percentile_ms(times(s, OP_SIGN_IN), 99)) \
     X("uploads", 0, (double)stats_ok(&s->stats, OP_UPLOAD)) \
-    X("upload_p50_ms", 1, ms(times(s, OP_UPLOAD), 50)) \
-    X("upload_p95_ms", 1, ms(times(s, OP_UPLOAD), 95)) \
-    X("upload_p99_ms", 1, ms(times(s, OP_UPLOAD), 99)) \
+    X("upload_p50_ms", 1, hist_percentile_ms(times(s, OP_UPLOAD), 50)) \
+    X("upload_p95_ms", 1, hist_percentile_ms(times(s, OP_UPLOAD), 95)) \
+    X("upload_p99_ms", 1, hist_percentile_ms(times(s, OP_UPLOAD), 99)) \
     X("operations_per_s", 2, ramp_operations_per_s(s)) \
     X("mb_per_s", 2, mb(&s->measured)) \
     X("expected_mb_per_s", 2, mb(&s->expected)) \
@@ -122,7 +116,7 @@ static void print_three(FILE *out, const struct hist *h, double scale, int width
     static const double at[] = {50, 95, 99};
     char text[80] = "", one[32];
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
-        double v = ms(h, at[i]);
+        double v = hist_percentile_ms(h, at[i]);
         size_t n = strlen(text);
         snprintf(text + n, sizeof(text) - n, "%s%s", i ? " / " : "", figure(one, sizeof(one), v < 0 ? v : v * scale));
     }
@@ -190,13 +184,8 @@ static void write_operations(const struct ramp_step *s, struct jsonw *w)
         jsonw_object(w, drive_op_key((enum drive_op)op));
         jsonw_i64(w, "ok", (int64_t)stats_ok(&s->stats, (enum drive_op)op));
         jsonw_i64(w, "failed", (int64_t)stats_failed(&s->stats, (enum drive_op)op));
-        for (size_t i = 0; i < ARRAY_LEN(at); i++) {
-            double v = ms(times(s, (enum drive_op)op), at[i]);
-            if (v < 0)
-                jsonw_null(w, keys[i]);
-            else
-                jsonw_f64(w, keys[i], v, 3);
-        }
+        for (size_t i = 0; i < ARRAY_LEN(at); i++)
+            jsonw_measured(w, keys[i], hist_percentile_ms(times(s, (enum drive_op)op), at[i]), 3);
         jsonw_end_object(w);
     }
     jsonw_end_object(w);
@@ -207,12 +196,8 @@ static void write_step(const struct ramp_step *s, struct jsonw *w)
     double values[ARRAY_LEN(columns)];
     values_of(s, values);
     jsonw_object(w, NULL);
-    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-        if (values[i] < 0)
-            jsonw_null(w, columns[i].key);
-        else
-            jsonw_f64(w, columns[i].key, values[i], columns[i].decimals);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        jsonw_measured(w, columns[i].key, values[i], columns[i].decimals);
     write_operations(s, w);
     watch_json(&s->server, "server", w);
     jsonw_end_object(w);

@@ -301,10 +301,7 @@ static void write_knees(const struct verdict *v, struct result *out)
         bool found = k->state == KNEE_FOUND || k->state == KNEE_BELOW;
         jsonw_object(&w, NULL);
         jsonw_str(&w, "state", state_words[k->state]);
-        if (found)
-            jsonw_f64(&w, "sessions", k->at, 1);
-        else
-            jsonw_null(&w, "sessions");
+        jsonw_measured(&w, "sessions", found ? k->at : -1, 1);
         jsonw_i64(&w, "on_track", k->on);
         jsonw_i64(&w, "off_track", k->off);
         jsonw_i64(&w, "highest_held", k->highest);

@@ -181,16 +181,11 @@ static void write_timing(struct jsonw *w, const char *key, const struct timing *
         const char *key;
         double pct;
     } columns[] = {{"p50_ms", 50}, {"p95_ms", 95}, {"p99_ms", 99}, {"max_ms", 100}};
-    bool any = t->took && hist_count(t->took) > 0;
     jsonw_object(w, key);
-    jsonw_i64(w, "ok", any ? (int64_t)hist_count(t->took) : 0);
+    jsonw_i64(w, "ok", t->took ? (int64_t)hist_count(t->took) : 0);
     jsonw_i64(w, "failed", (int64_t)t->failed);
-    for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-        if (any)
-            jsonw_f64(w, columns[i].key, (double)hist_percentile(t->took, columns[i].pct) / 1e3, 3);
-        else
-            jsonw_null(w, columns[i].key);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
+        jsonw_measured(w, columns[i].key, hist_percentile_ms(t->took, columns[i].pct), 3);
     jsonw_end_object(w);
 }
 
@@ -241,7 +236,7 @@ static void judge(const struct command_reads *c)
         if (c->conf->p95_us && alone->took && hist_percentile(alone->took, 95) > c->conf->p95_us) {
             slow++;
             result_check_add(r, "%s: %s: p95 %.1f ms alone, above %s", row->key, row->what,
-                             (double)hist_percentile(alone->took, 95) / 1e3,
+                             hist_percentile_ms(alone->took, 95),
                              str_duration(limit, sizeof(limit), c->conf->p95_us));
         }
         for (int p = 0; p < PARTS; p++)

@@ -271,7 +271,6 @@ static void print_row(const struct command_refusals *c, const struct refusal *f,
 
 static void write_row(struct jsonw *w, const struct refusal *f, const struct verdict_row *v)
 {
-    bool any = v->took && hist_count(v->took) > 0;
     jsonw_object(w, f->key);
     jsonw_str(w, "asked", f->asked);
     jsonw_i64(w, "expected_status", f->status);
@@ -282,15 +281,9 @@ static void write_row(struct jsonw *w, const struct refusal *f, const struct ver
     jsonw_i64(w, "status", v->status);
     jsonw_str(w, "reason", v->came);
     jsonw_str(w, "why", v->why);
-    if (any) {
-        jsonw_f64(w, "p50_ms", (double)hist_percentile(v->took, 50) / 1e3, 3);
-        jsonw_f64(w, "p95_ms", (double)hist_percentile(v->took, 95) / 1e3, 3);
-        jsonw_f64(w, "max_ms", (double)hist_max(v->took) / 1e3, 3);
-    } else {
-        jsonw_null(w, "p50_ms");
-        jsonw_null(w, "p95_ms");
-        jsonw_null(w, "max_ms");
-    }
+    jsonw_measured(w, "p50_ms", hist_percentile_ms(v->took, 50), 3);
+    jsonw_measured(w, "p95_ms", hist_percentile_ms(v->took, 95), 3);
+    jsonw_measured(w, "max_ms", hist_percentile_ms(v->took, 100), 3);
     jsonw_end_object(w);
 }
 

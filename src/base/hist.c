@@ -150,6 +150,12 @@ int64_t hist_percentile(const struct hist *h, double pct)
     return h->max;
 }
 
+double hist_percentile_ms(const struct hist *h, double pct)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+    return us < 0 ? -1 : (double)us / 1e3;
+}
+
 char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n)
 {
     int64_t us = h ? hist_percentile(h, pct) : -1;

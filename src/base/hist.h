@@ -16,6 +16,8 @@ uint64_t hist_count(const struct hist *h);
 /* Nearest rank (rank = ceil(pct/100*n)), never above the maximum; pct 0 is the minimum, 100 the maximum, both exact.
  * -1 when empty: print it as "-" and as JSON null. */
 int64_t hist_percentile(const struct hist *h, double pct);
+/* The same in milliseconds; -1 also when h is NULL. */
+double hist_percentile_ms(const struct hist *h, double pct);
 /* The percentile as a table's cell, into dst: in units of unit_us, with so many decimals; "-" when empty or h is NULL.
  */
 char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n);

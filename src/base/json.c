@@ -94,15 +94,6 @@ const struct json *json_get(const struct json *obj, const char *key)
     return out_of(cJSON_GetObjectItemCaseSensitive(in(obj), key));
 }
 
-const struct json *json_at(const struct json *array, size_t i)
-{
-    const struct json *item = json_first(array);
-
-    while (item && i--)
-        item = json_next(item);
-    return item;
-}
-
 const struct json *json_first(const struct json *container)
 {
     return container ? out_of(in(container)->child) : NULL;
@@ -322,6 +313,11 @@ void jsonw_f64(struct jsonw *w, const char *key, double v, int decimals)
     if (sv_eq(s, SV("-0")))
         s = SV("0");
     jsonw_raw(w, key, s);
+}
+
+void jsonw_measured(struct jsonw *w, const char *key, double v, int decimals)
+{
+    jsonw_f64(w, key, v < 0 ? NAN : v, decimals);
 }
 
 void jsonw_bool(struct jsonw *w, const char *key, bool v)

@@ -9,8 +9,7 @@ struct json; /* a parsed value; children belong to the root */
 enum err json_parse(const char *text, size_t n, struct json **out, struct errinfo *ei) WARN_UNUSED;
 void json_free(struct json **root);
 const struct json *json_get(const struct json *obj,
-                            const char *key);                   /* NULL when obj is no object or lacks it; NULL-safe */
-const struct json *json_at(const struct json *array, size_t i); /* O(i): iterate with json_first/json_next */
+                            const char *key); /* NULL when obj is no object or lacks it; NULL-safe */
 const struct json *json_first(const struct json *container);
 const struct json *json_next(const struct json *item);
 const char *json_key(const struct json *item);
@@ -41,6 +40,8 @@ void jsonw_str(struct jsonw *w, const char *key, const char *v); /* v NULL write
 void jsonw_sv(struct jsonw *w, const char *key, struct sv v);
 void jsonw_i64(struct jsonw *w, const char *key, int64_t v);
 void jsonw_f64(struct jsonw *w, const char *key, double v, int decimals);
+/* What was measured; null when v < 0: nothing was. */
+void jsonw_measured(struct jsonw *w, const char *key, double v, int decimals);
 void jsonw_bool(struct jsonw *w, const char *key, bool v);
 void jsonw_null(struct jsonw *w, const char *key);
 void jsonw_raw(struct jsonw *w, const char *key, struct sv json); /* already JSON: embedded as it is */

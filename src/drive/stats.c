@@ -300,25 +300,14 @@ void stats_print_reasons(const struct stats *s, FILE *out, size_t most)
         fprintf(out, "%9llu  other reasons\n", (unsigned long long)beyond);
 }
 
-static void write_ms(struct jsonw *w, const char *key, int64_t us)
-{
-    if (us < 0)
-        jsonw_null(w, key);
-    else
-        jsonw_f64(w, key, (double)us / 1000, 3);
-}
-
 static void write_latency(struct jsonw *w, const struct hist *h)
 {
-    write_ms(w, "p50_ms", h ? hist_percentile(h, 50) : -1);
-    write_ms(w, "p95_ms", h ? hist_percentile(h, 95) : -1);
-    write_ms(w, "p99_ms", h ? hist_percentile(h, 99) : -1);
-    write_ms(w, "max_ms", h ? hist_max(h) : -1);
-    write_ms(w, "min_ms", h ? hist_min(h) : -1);
-    if (h && hist_count(h))
-        jsonw_f64(w, "mean_ms", hist_mean(h) / 1000, 3);
-    else
-        jsonw_null(w, "mean_ms");
+    jsonw_measured(w, "p50_ms", hist_percentile_ms(h, 50), 3);
+    jsonw_measured(w, "p95_ms", hist_percentile_ms(h, 95), 3);
+    jsonw_measured(w, "p99_ms", hist_percentile_ms(h, 99), 3);
+    jsonw_measured(w, "max_ms", hist_percentile_ms(h, 100), 3);
+    jsonw_measured(w, "min_ms", hist_percentile_ms(h, 0), 3);
+    jsonw_measured(w, "mean_ms", h && hist_count(h) ? hist_mean(h) / 1e3 : -1, 3);
 }
 
 static void write_op(const struct stats *s, enum drive_op op, struct jsonw *w)

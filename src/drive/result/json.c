@@ -64,14 +64,8 @@ static void write_generator(const struct generator_summary *g, struct jsonw *w)
         return;
     jsonw_object(w, "generator");
     jsonw_f64(w, "cpu_seconds", (double)g->cpu_us / 1e6, 3);
-    if (g->lag_p99_us < 0)
-        jsonw_null(w, "lag_p99_ms");
-    else
-        jsonw_f64(w, "lag_p99_ms", (double)g->lag_p99_us / 1e3, 3);
-    if (g->peak_rss_bytes > 0)
-        jsonw_i64(w, "peak_rss_bytes", g->peak_rss_bytes);
-    else
-        jsonw_null(w, "peak_rss_bytes");
+    jsonw_measured(w, "lag_p99_ms", (double)g->lag_p99_us / 1e3, 3);
+    jsonw_measured(w, "peak_rss_bytes", g->peak_rss_bytes > 0 ? (double)g->peak_rss_bytes : -1, 0);
     jsonw_bool(w, "limited", g->limited);
     if (g->why[0])
         jsonw_str(w, "why", g->why);
@@ -167,10 +161,7 @@ static void write_server(const struct result *r, struct jsonw *w)
     if (r->server_peak_rss < 0 && !section_seen(r, r->n_figures, "server"))
         return;
     jsonw_object(w, "server");
-    if (r->server_peak_rss < 0)
-        jsonw_null(w, "peak_rss_bytes");
-    else
-        jsonw_i64(w, "peak_rss_bytes", r->server_peak_rss);
+    jsonw_measured(w, "peak_rss_bytes", (double)r->server_peak_rss, 0);
     write_section_figures(r, "server", w);
     jsonw_end_object(w);
 }
