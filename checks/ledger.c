@@ -543,8 +543,7 @@ static void report_json(struct judge *k)
         jsonw_end_object(&w);
     }
     jsonw_end_object(&w);
-    result_part(k->c->cmd->result, "ledger", &text);
-    buf_done(&text);
+    result_part(k->c->cmd->result, "ledger", &w);
 }
 
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)

@@ -78,7 +78,8 @@ static void judge(struct ramp *r)
         result_check_note(c, "uploads of those inside: p95 %.1f ms before, %.1f ms while the others came", p->before_ms,
                           p->during_ms);
     if (more->refused)
-        result_check_note(c, "refused with %s; after %.1f ms at the median", more->refused_why, hist_percentile_ms(more->refusals, 50));
+        result_check_note(c, "refused with %s; after %.1f ms at the median", more->refused_why,
+                          hist_percentile_ms(more->refusals, 50));
 }
 
 static void write_json(const struct ramp *r)
@@ -107,8 +108,7 @@ static void write_json(const struct ramp *r)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         jsonw_measured(&w, rows[i].key, rows[i].v, 3);
     jsonw_end_object(&w);
-    result_part(r->w->ctx->result, "past_limit", &json);
-    buf_done(&json);
+    result_part(r->w->ctx->result, "past_limit", &w);
 }
 
 enum err ramp_push_past(struct ramp *r, struct errinfo *ei)

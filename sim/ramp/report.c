@@ -297,8 +297,7 @@ static void add_part(const struct ramp *r, struct result *out, const char *key,
     struct jsonw w;
     jsonw_init(&w, &json);
     write(r, &w);
-    result_part(out, key, &json);
-    buf_done(&json);
+    result_part(out, key, &w);
 }
 
 void ramp_write_json(const struct ramp *r, struct result *out)

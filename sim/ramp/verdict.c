@@ -225,8 +225,7 @@ static enum err score_all(const struct verdict *v, struct result *out, struct er
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
-    result_part(out, "predictions", &json);
-    buf_done(&json);
+    result_part(out, "predictions", &w);
     return fclose(f) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s/predictions.txt", r->run_dir);
 }
 
@@ -310,8 +309,7 @@ static void write_knees(const struct verdict *v, struct result *out)
     }
     jsonw_end_array(&w);
     jsonw_end_object(&w);
-    result_part(out, "knee", &json);
-    buf_done(&json);
+    result_part(out, "knee", &w);
 }
 
 static void write_stop(const struct ramp *r, struct result *out)
@@ -330,8 +328,7 @@ static void write_stop(const struct ramp *r, struct result *out)
     jsonw_str(&w, "at", wall_format(at, sizeof(at), t->at));
     jsonw_f64(&w, "seconds_into_step", (double)t->into_us / 1e6, 2);
     jsonw_end_object(&w);
-    result_part(out, "stopped", &json);
-    buf_done(&json);
+    result_part(out, "stopped", &w);
 }
 
 /* A repeated ramp has no single knee. */

@@ -211,9 +211,7 @@ static void write_rows(const struct command_reads *c)
         jsonw_end_object(&w);
     }
     jsonw_end_object(&w);
-    if (w.err == ERR_OK)
-        result_part(c->ctx->result, "reads", &json);
-    buf_done(&json);
+    result_part(c->ctx->result, "reads", &w);
 }
 
 static void judge(const struct command_reads *c)
@@ -236,8 +234,7 @@ static void judge(const struct command_reads *c)
         if (c->conf->p95_us && alone->took && hist_percentile(alone->took, 95) > c->conf->p95_us) {
             slow++;
             result_check_add(r, "%s: %s: p95 %.1f ms alone, above %s", row->key, row->what,
-                             hist_percentile_ms(alone->took, 95),
-                             str_duration(limit, sizeof(limit), c->conf->p95_us));
+                             hist_percentile_ms(alone->took, 95), str_duration(limit, sizeof(limit), c->conf->p95_us));
         }
         for (int p = 0; p < PARTS; p++)
             r->examined += res->part[p].took ? hist_count(res->part[p].took) + res->part[p].failed : 0;

@@ -298,9 +298,7 @@ static void write_rows(struct result *r, const struct verdict_row *rows, bool al
         if (all || rows[i].took)
             write_row(&w, &refusals[i], &rows[i]);
     jsonw_end_object(&w);
-    if (w.err == ERR_OK)
-        result_part(r, "refusals", &json);
-    buf_done(&json);
+    result_part(r, "refusals", &w);
 }
 
 static void add_background(struct result *r, const struct background_window *b, const struct background_window *d)

@@ -333,12 +333,8 @@ static void add_results(struct run *run, const struct phases *c)
     storm_figures(w, r);
     r->seconds_us = c->measured_us;
     struct mono zero = w->window.us ? w->window : run->began;
-    struct buf timeline = BUF_INIT(1 << 20);
-    timeline_json(&w->meter, zero, &timeline);
-    result_part(r, "timeline", &timeline);
-    struct buf injected = BUF_INIT(1 << 20);
-    inject_json(&run->inject, zero, &injected);
-    result_part(r, "injected", &injected);
+    timeline_result(&w->meter, zero, r);
+    inject_result(&run->inject, zero, r);
     watch_result(w->watch, r);
     if (!run->ctx->common->quiet)
         timeline_print(&w->meter, zero, run->ctx->out);

@@ -185,13 +185,15 @@ static void write_one(const struct injection *i, struct mono ended, const char *
     jsonw_end_object(w);
 }
 
-void inject_json(const struct inject *in, struct mono zero, struct buf *out)
+void inject_result(const struct inject *in, struct mono zero, struct result *r)
 {
+    struct buf json = BUF_INIT(64 << 10);
     struct jsonw w;
-    jsonw_init(&w, out);
+    jsonw_init(&w, &json);
     jsonw_array(&w, NULL);
     write_one(&in->bigfiles, in->bigfiles.ended, "big files", zero, &w);
     write_one(&in->bulk, in->bulk.ended, "bulk copy", zero, &w);
     write_one(&in->storm, in->w->streams.storm_over, "streams broken", zero, &w);
     jsonw_end_array(&w);
+    result_part(r, "injected", &w);
 }

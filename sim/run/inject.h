@@ -26,8 +26,9 @@ enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, 
                      struct errinfo *ei) WARN_UNUSED;
 void inject_begin(struct inject *in); /* the window begins now */
 void inject_stop(struct inject *in);  /* nothing begins any more */
-/* What came, as a JSON array: {"at_seconds", "seconds", "what"}; seconds count from zero on. */
-void inject_json(const struct inject *in, struct mono zero, struct buf *out);
+/* What came, as the result's part "injected", an array: {"at_seconds", "seconds", "what"}; seconds count from zero on.
+ */
+void inject_result(const struct inject *in, struct mono zero, struct result *r);
 /* "10 x 300 MiB at 60 s, a bulk copy at 30 s" into dst; "" when there is nothing. */
 char *inject_text(const struct inject *in, char *dst, size_t n);
 #endif

@@ -100,11 +100,12 @@ void timeline_course(struct meter *m, struct mono zero, struct jsonw *w)
         jsonw_end_array(w);
 }
 
-void timeline_json(struct meter *m, struct mono zero, struct buf *out)
+void timeline_result(struct meter *m, struct mono zero, struct result *r)
 {
     struct axis a = axis_of(m, true);
     struct jsonw w;
-    jsonw_init(&w, out);
+    struct buf json = BUF_INIT(1 << 20);
+    jsonw_init(&w, &json);
     jsonw_array(&w, NULL);
     for (size_t i = 0; i < a.n; i++) {
         const struct outage *o = a.rows[i];
@@ -113,6 +114,7 @@ void timeline_json(struct meter *m, struct mono zero, struct buf *out)
         jsonw_end_object(&w);
     }
     jsonw_end_array(&w);
+    result_part(r, "timeline", &w);
 }
 
 int64_t timeline_outage_us(struct meter *m)

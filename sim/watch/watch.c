@@ -499,6 +499,5 @@ void watch_result(const struct watch *w, struct result *r)
     jsonw_init(&out, &json);
     watch_whole(w, &v);
     watch_json(&v, NULL, &out);
-    result_part(r, "watch", &json);
-    buf_done(&json);
+    result_part(r, "watch", &out);
 }

@@ -174,10 +174,12 @@ static enum err read_result(struct doc *d, const char *path, struct errinfo *ei)
 }
 
 /* An outage is told in each stretch that it lasts in; its end is the last of them. */
-static void collect_outages(const struct doc *d, double zero, struct buf *out)
+static void add_timeline(const struct doc *d, struct result *r)
 {
+    struct buf json = BUF_INIT(8u << 20);
     struct jsonw w;
-    jsonw_init(&w, out);
+    double zero = d->n_spans ? number_of(d->spans[0].line, "at_seconds") - d->spans[0].at : 0;
+    jsonw_init(&w, &json);
     jsonw_array(&w, NULL);
     for (size_t i = 0; i < d->n_spans; i++)
         for (const struct json *o = json_first(json_get(d->spans[i].line, "outages")); o; o = json_next(o)) {
@@ -193,14 +195,7 @@ static void collect_outages(const struct doc *d, double zero, struct buf *out)
             jsonw_end_object(&w);
         }
     jsonw_end_array(&w);
-}
-
-static void add_timeline(const struct doc *d, struct result *r)
-{
-    struct buf timeline = BUF_INIT(8u << 20);
-    double zero = d->n_spans ? number_of(d->spans[0].line, "at_seconds") - d->spans[0].at : 0;
-    collect_outages(d, zero, &timeline);
-    result_part(r, "timeline", &timeline);
+    result_part(r, "timeline", &w);
 }
 
 static bool is_measured(const struct doc_span *s)

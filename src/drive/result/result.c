@@ -1,3 +1,5 @@
+#include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "drive/result/doc.h"
 #include "drive/result/impl.h"
@@ -45,10 +47,15 @@ void result_figure(struct result *r, const char *section, const char *key, doubl
     r->figures[r->n_figures++] = (struct result_figure){section, key, value, decimals};
 }
 
-void result_part(struct result *r, const char *key, struct buf *json)
+void result_part(struct result *r, const char *key, struct jsonw *w)
 {
+    if (w->err) {
+        LOGE("result", "the part \"%s\" is larger than %zu bytes and left out", key, w->out->max);
+        buf_done(w->out);
+        return;
+    }
     r->parts = mem_realloc_array(r->parts, r->n_parts + 1, sizeof *r->parts);
-    r->parts[r->n_parts++] = (struct result_part){key, buf_take(json, NULL)};
+    r->parts[r->n_parts++] = (struct result_part){key, buf_take(w->out, NULL)};
 }
 
 struct check_result *result_check(struct result *r, const char *name)

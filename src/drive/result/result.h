@@ -102,8 +102,9 @@ struct result {
 void result_init(struct result *r, const char *command);
 void result_done(struct result *r);
 void result_figure(struct result *r, const char *section, const char *key, double value, int decimals);
-/* One more member of the JSON's top level; takes what json holds, which is one value. */
-void result_part(struct result *r, const char *key, struct buf *json);
+/* One more member of the JSON's top level: takes the value that w has written and frees w's buffer. What outgrew the
+ * buffer's limit is left out whole. */
+void result_part(struct result *r, const char *key, struct jsonw *w);
 /* A verdict of the command itself, among the checks: the same exit status, the same place in summary and JSON. */
 struct check_result *result_check(struct result *r, const char *name); /* valid until the next one is added */
 /* One wrong thing: raises wrong, makes it violated; escaped and cut; the first 50 are kept. */
