@@ -166,11 +166,6 @@ char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals,
     return dst;
 }
 
-int64_t hist_min(const struct hist *h)
-{
-    return h->count ? h->min : -1;
-}
-
 int64_t hist_max(const struct hist *h)
 {
     return h->count ? h->max : -1;

@@ -21,7 +21,6 @@ double hist_percentile_ms(const struct hist *h, double pct);
 /* The percentile as a table's cell, into dst: in units of unit_us, with so many decimals; "-" when empty or h is NULL.
  */
 char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n);
-int64_t hist_min(const struct hist *h); /* -1 when empty */
 int64_t hist_max(const struct hist *h); /* -1 when empty */
 double hist_mean(const struct hist *h); /* exact; 0 when empty */
 double hist_stddev(const struct hist *h);

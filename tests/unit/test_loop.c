@@ -138,7 +138,7 @@ static void lag_tells_how_late_timers_fire(void **state)
     while (late.heap_index != 0)
         loop_step(loop, in_ms(1000));
     assert_true(hist_max(loop_lag(loop)) >= 28 * US_PER_MS);
-    assert_true(hist_min(loop_lag(loop)) < 28 * US_PER_MS);
+    assert_true(hist_percentile(loop_lag(loop), 0) < 28 * US_PER_MS);
 }
 
 /* ---- descriptors ---- */
