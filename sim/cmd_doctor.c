@@ -5,7 +5,7 @@
 #include "drive/api/caps.h"
 #include "drive/stack/stack.h"
 #include "net/work.h"
-#include "sim/run/plan.h"
+#include "sim/open_files.h"
 #include "store/kv.h"
 #include "store/pg.h"
 
@@ -81,7 +81,7 @@ static void files_row(struct doctor *d)
         return;
     }
     for (unsigned step = 1u << 20; step > 0; step >>= 1)
-        if (plan_files_needed(apps + step, (apps + step) / DRIVE_STREAMS_PER_LOGIN + 1) <= r.rlim_max)
+        if (open_files_needed(apps + step, (apps + step) / DRIVE_STREAMS_PER_LOGIN + 1) <= r.rlim_max)
             apps += step;
     row(d, r.rlim_max < 4096 ? NOTED : FINE, "open files",
         "%llu allowed (now %llu, raised as needed): enough for %s in one process", (unsigned long long)r.rlim_max,

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "drive/api/caps.h"
 #include "sim/app/logins.h"
-#include "sim/run/plan.h"
+#include "sim/open_files.h"
 #include "sim/run/timeline.h"
 #include "sim/watch/watch.h"
 
@@ -35,7 +35,7 @@ static void tell_outages(struct worker *w)
 
 static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct errinfo *ei)
 {
-    enum err e = plan_open_files(s->apps, s->apps, NULL, ei);
+    enum err e = open_files_for_apps(s->apps, s->apps, NULL, ei);
     if (e == ERR_OK)
         e = logins_discover(w, ei);
     if (e == ERR_OK) {

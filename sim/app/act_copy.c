@@ -39,7 +39,7 @@ void action_copy(struct action *x)
     a->surplus += r.outcome == OUT_OK;
     if (r.outcome == OUT_OK && !(a->w->caps & API_CAP_EVENTS))
         sync_soon(a, to);
-    if (action_is_404(&r))
+    if (call_is_404(&r))
         action_judge_folder(x, &r, to);
     action_finish(x, &c, OP_COPY, &r, &t);
 }

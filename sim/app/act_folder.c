@@ -24,8 +24,7 @@ void action_new_folder(struct action *x)
         return;
     }
     action_text(into.folder, sizeof(into.folder), view_id(&a->view, into.at));
-    snprintf(rec.name, sizeof(rec.name), "New folder %04x-%u-%u", (unsigned)(a->w->run_key & 0xffff), a->index,
-             ++a->made);
+    action_new_name(x, "New folder", "", rec.name);
     action_text(rec.parent_id, sizeof(rec.parent_id), into.folder);
     action_intend(x, &rec, OP_NEW_FOLDER, NULL);
     const char *name = arena_strdup(x->mem, rec.name);
@@ -39,7 +38,7 @@ void action_new_folder(struct action *x)
         if (a->view.open[into.at].snap)
             view_put(&a->view, into.at, &f);
     }
-    if (action_is_404(&r))
+    if (call_is_404(&r))
         action_judge_folder(x, &r, into.at);
     action_finish(x, &c, OP_NEW_FOLDER, &r, NULL);
 }

@@ -29,7 +29,7 @@ void action_move(struct action *x)
         view_drop(&a->view, t.at, t.id);
     if (r.outcome == OUT_OK && !(a->w->caps & API_CAP_EVENTS))
         sync_soon(a, to);
-    if (action_is_404(&r))
+    if (call_is_404(&r))
         action_judge_folder(x, &r, to);
     action_finish(x, &c, OP_MOVE, &r, &t);
 }

@@ -15,8 +15,7 @@ void action_rename(struct action *x)
         return;
     }
     const char *ext = action_extension(x, t.name);
-    snprintf(rec.name, sizeof(rec.name), "Renamed %04x-%u-%u%s%s", (unsigned)(a->w->run_key & 0xffff), a->index,
-             ++a->made, ext[0] ? "." : "", ext);
+    action_new_name(x, "Renamed", ext, rec.name);
     action_text(rec.old_name, sizeof(rec.old_name), t.name);
     action_intend(x, &rec, OP_RENAME, &t);
     const char *name = arena_strdup(x->mem, rec.name);

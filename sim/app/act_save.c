@@ -25,7 +25,7 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
     x->waited_us += c.waited_us;
     if (strcmp(r->code, API_CODE_ABSENT) == 0)
         return 0;
-    if (action_is_404(r))
+    if (call_is_404(r))
         action_judge_missing(x, r, t);
     meter_excuse(&a->w->meter, r);
     call_record(&c, OP_LOCK, r, (struct mono){0});
@@ -63,7 +63,7 @@ static MAY_YIELD void let_go(struct action *x, const struct picked *t, const str
     if (in_doubt && r.outcome == OUT_CONFLICT)
         r.outcome = OUT_OK; /* lost it has by now: a try whose answer was lost had been heard */
     action_told(x, &rec, &r, NULL);
-    if (action_is_404(&r))
+    if (call_is_404(&r))
         r.outcome = OUT_CONFLICT; /* the file was trashed meanwhile, the lock went with it */
     call_record(&c, OP_UNLOCK, &r, (struct mono){0});
 }

@@ -85,7 +85,7 @@ void action_trash(struct action *x)
             view_drop(&a->view, t[i].at, t[i].id);
     if (r.outcome == OUT_OK)
         a->surplus -= (int32_t)n;
-    if (action_is_404(&r))
+    if (call_is_404(&r))
         judge_missing_one(x, &r, t, n);
     action_finish(x, &c, OP_TRASH, &r, NULL);
     if (r.outcome != OUT_OK)

@@ -17,8 +17,7 @@ void action_upload(struct action *x)
     action_pick_file(x, x->plan->pick2, &like);
     action_text(into.folder, sizeof(into.folder), view_id(&a->view, into.at));
     const char *ext = action_extension(x, like.name);
-    snprintf(rec.name, sizeof(rec.name), "Upload %04x-%u-%u%s%s", (unsigned)(a->w->run_key & 0xffff), a->index,
-             ++a->made, ext[0] ? "." : "", ext);
+    action_new_name(x, "Upload", ext, rec.name);
     struct content content = {.key = rng_mix64(a->w->run_key ^ (a->w->ledger_seq + 1)),
                               .revision = 1,
                               .size = (uint64_t)(like.size < 0                 ? 0
@@ -38,7 +37,7 @@ void action_upload(struct action *x)
     if (r.outcome == OUT_OK && a->view.open[into.at].snap)
         view_put(&a->view, into.at, &f);
     a->surplus += r.outcome == OUT_OK;
-    if (action_is_404(&r))
+    if (call_is_404(&r))
         action_judge_folder(x, &r, into.at);
     action_finish(x, &c, OP_UPLOAD, &r, NULL);
 }

@@ -5,6 +5,7 @@
 #include "sim/app/actions.h"
 #include "base/mem.h"
 #include "drive/path.h"
+#include "sim/app/witness.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,11 +73,6 @@ void action_tally(struct app *a, enum drive_op op, enum outcome o)
         t->failed++;
 }
 
-bool action_is_404(const struct api_result *r)
-{
-    return r->status == 404 && strcmp(r->code, API_CODE_ABSENT) != 0;
-}
-
 void action_judge_missing(struct action *x, struct api_result *r, const struct picked *t)
 {
     struct app *a = x->app;
@@ -99,7 +95,7 @@ void action_finish(struct action *x, const struct call *c, enum drive_op op, str
                    const struct picked *t)
 {
     struct app *a = x->app;
-    if (t && action_is_404(r) && r->outcome != OUT_CONFLICT)
+    if (t && call_is_404(r) && r->outcome != OUT_CONFLICT)
         action_judge_missing(x, r, t);
     else if (t && (r->outcome == OUT_CONFLICT || r->outcome == OUT_UNKNOWN || r->outcome == OUT_TIMEOUT))
         sync_soon(a, t->at);
@@ -119,17 +115,14 @@ const char *action_extension(struct action *x, const char *name)
     return arena_strndup(x->mem, ext.p, ext.n);
 }
 
-/* ---- the ledger ---- */
-
-void action_stamp(struct action *x, struct ledger_record *rec, enum ledger_kind kind)
+void action_new_name(struct action *x, const char *verb, const char *ext, char dst[DRIVE_NAME_MAX + 1])
 {
     struct app *a = x->app;
-    rec->kind = (uint8_t)kind;
-    rec->app = a->index;
-    rec->login = a->login->index;
-    rec->mono_us = mono_now().us;
-    rec->wall_us = wall_now().us;
+    snprintf(dst, DRIVE_NAME_MAX + 1, "%s %04x-%u-%u%s%s", verb, (unsigned)(a->w->run_key & 0xffff), a->index,
+             ++a->made, ext[0] ? "." : "", ext);
 }
+
+/* ---- the ledger ---- */
 
 void action_intend(struct action *x, struct ledger_record *rec, enum drive_op op, const struct picked *t)
 {
@@ -143,7 +136,7 @@ void action_intend(struct action *x, struct ledger_record *rec, enum drive_op op
         if (!rec->name[0] && op != OP_DOWNLOAD)
             action_text(rec->name, sizeof(rec->name), t->name);
     }
-    action_stamp(x, rec, LEDGER_INTENT);
+    witness_stamp(x->app, rec, LEDGER_INTENT);
     if (w->ledger)
         ledger_append(w->ledger, rec);
 }
@@ -158,7 +151,7 @@ void action_answer(struct action *x, const struct ledger_record *rec, struct led
     told->seq = rec->seq;
     told->outcome = (uint8_t)r->outcome;
     told->status = (uint16_t)r->status;
-    action_stamp(x, told, LEDGER_OUTCOME);
+    witness_stamp(x->app, told, LEDGER_OUTCOME);
     ledger_append(w->ledger, told);
 }
 
@@ -209,7 +202,7 @@ bool action_job(struct action *x, struct api_job *job, struct api_result *r)
         if (!job->failed)
             call_record(&c, OP_JOB, &poll, (struct mono){0});
         wait = wait * 3 / 2 < JOB_MOST_US ? wait * 3 / 2 : JOB_MOST_US;
-        bool lost = action_is_404(&poll), late = mono_diff(mono_now(), began) > JOB_GIVE_UP_US;
+        bool lost = call_is_404(&poll), late = mono_diff(mono_now(), began) > JOB_GIVE_UP_US;
         if (lost || late || a->w->phase >= PHASE_CUT) {
             r->outcome = OUT_UNKNOWN;
             action_text(r->reason, sizeof(r->reason), lost ? "its job is not known any more" : "its job did not end");

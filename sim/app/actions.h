@@ -3,6 +3,7 @@
 /* Internal to the actions: what each of them carries and shares. An action is one file (act_*.c) with one straight-line
  * function, one row of the table in actions.c, and its weight in the model. Layer 3. */
 #include "sim/app/call.h"
+#include "sim/app/sync.h"
 
 #define ACTION_SIZE_MAX (64 << 20) /* a save or upload is no larger */
 
@@ -36,6 +37,8 @@ uint32_t action_pick_folder(const struct action *x, uint64_t pick, uint32_t but)
 /* Where people put new things: folders in proportion to what they hold already, so that busy ones stay busy. */
 uint32_t action_pick_busy_folder(const struct action *x, uint64_t pick);
 const char *action_extension(struct action *x, const char *name);
+/* "Upload 1a2b-7-3.txt" into dst: no other app and no other run gives that name. ext "": none. */
+void action_new_name(struct action *x, const char *verb, const char *ext, char dst[DRIVE_NAME_MAX + 1]);
 void action_text(char *dst, size_t n, const char *src); /* src may be NULL */
 
 /* The ledger's records around a call: before it is sent, after its answer. f may be NULL: what the answer showed. The
@@ -46,10 +49,8 @@ void action_told(struct action *x, const struct ledger_record *rec, const struct
 /* The same with what was told already in its fields. */
 void action_answer(struct action *x, const struct ledger_record *rec, struct ledger_record *told,
                    const struct api_result *r);
-void action_stamp(struct action *x, struct ledger_record *rec, enum ledger_kind kind);
 void action_content(struct ledger_record *rec, const struct content *c);
 
-bool action_is_404(const struct api_result *r);
 /* "Not found" becomes a conflict when a fresh listing does not show the file either. */
 MAY_YIELD void action_judge_missing(struct action *x, struct api_result *r, const struct picked *t);
 /* The same for a folder that something was put into. */

@@ -5,6 +5,7 @@
 #include "sim/app/call.h"
 #include "sim/app/logins.h"
 #include "sim/app/stream.h"
+#include "sim/app/sync.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,9 +8,9 @@
  * Life: app_init; app_start at its arrival (opens the stream, lists all open folders); app_begin at the start of the
  * window (plans actions); app_stop at the end (no timer fires any more, lanes run out); app_close; app_done. Layer 3.
  */
+#include "sim/app/delivery.h"
 #include "sim/app/pace.h"
 #include "sim/app/worker.h"
-#include "sim/run/delivery.h"
 
 #define APP_CURSOR_MAX  128
 #define APP_OWN_FOLDERS 2
@@ -82,15 +82,6 @@ void app_look_again(struct app *a);
 bool app_deaf(const struct app *a);
 /* Puts the login's newest session to use. */
 void app_take_session(struct app *a);
-
-/* sync.c: does the most urgent thing of the background; false when nothing is due. */
-MAY_YIELD bool sync_step(struct app *a);
-struct mono sync_next_due(const struct app *a);
-void sync_event(struct app *a, const struct api_event *ev);
-/* Lists one open folder and brings the view up to date. False when it could not. */
-MAY_YIELD bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause);
-/* The folder is known to be out of date: it is asked for without gathering. */
-void sync_soon(struct app *a, uint32_t at);
 
 /* actions.c */
 MAY_YIELD void action_run(struct app *a, const struct planned *p, struct mono due);

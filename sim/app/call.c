@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r)
 {
@@ -65,4 +66,9 @@ void call_wrong(struct api_result *r, const char *fmt, ...)
     vsnprintf(r->reason, sizeof(r->reason), fmt, ap);
     va_end(ap);
     r->outcome = OUT_WRONG;
+}
+
+bool call_is_404(const struct api_result *r)
+{
+    return r->status == 404 && strcmp(r->code, API_CODE_ABSENT) != 0;
 }

@@ -29,4 +29,6 @@ MAY_YIELD bool call_again(struct call *c, const struct api_result *r);
 void call_record(const struct call *c, enum drive_op op, const struct api_result *r, struct mono due);
 /* The answer says that it was done, but it was done badly: the outcome becomes OUT_WRONG, with that reason. */
 void call_wrong(struct api_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* The server has the call, but not what it was asked about. */
+bool call_is_404(const struct api_result *r);
 #endif

@@ -1,9 +1,10 @@
 #include "sim/app/stream.h"
 #include "base/mem.h"
 #include "sim/app/call.h"
+#include "sim/app/delivery.h"
+#include "sim/app/storm.h"
+#include "sim/app/sync.h"
 #include "sim/app/witness.h"
-#include "sim/run/delivery.h"
-#include "sim/run/storm.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,8 @@
-/* The background lane: how an app keeps its open folders up to date. One thing at a time, the most urgent first; at
- * most one pass over the folders is ever running, and what comes meanwhile is gathered for the next (shared case E14).
- * A heartbeat that falls due in a long pass is sent between two of its listings. */
+/* One thing at a time, the most urgent first; at most one pass over the folders is ever running, and what comes
+ * meanwhile is gathered for the next (shared case E14). A heartbeat that falls due in a long pass is sent between two
+ * of its listings. */
+#include "sim/app/sync.h"
+
 #include "sim/app/call.h"
 
 #include <string.h>

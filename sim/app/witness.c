@@ -1,19 +1,24 @@
 #include "sim/app/witness.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "sim/run/delivery.h"
+#include "sim/app/delivery.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static void note(struct app *a, struct ledger_record *rec, enum ledger_kind kind)
+void witness_stamp(const struct app *a, struct ledger_record *rec, enum ledger_kind kind)
 {
     rec->kind = (uint8_t)kind;
     rec->app = a->index;
     rec->login = a->login->index;
     rec->mono_us = mono_now().us;
     rec->wall_us = wall_now().us;
+}
+
+static void note(struct app *a, struct ledger_record *rec, enum ledger_kind kind)
+{
+    witness_stamp(a, rec, kind);
     ledger_append(a->w->ledger, rec);
 }
 

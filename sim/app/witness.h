@@ -5,6 +5,8 @@
 #include "drive/ledger.h"
 #include "sim/app/app.h"
 
+/* Who, when and of what kind: what every record of an app has. */
+void witness_stamp(const struct app *a, struct ledger_record *rec, enum ledger_kind kind);
 /* ev NULL unless what is LEDGER_EVENT. */
 void witness_stream(struct app *a, enum ledger_stream what, const struct api_event *ev);
 /* A request that ended without an answer, as r tells; any other is none of ours. */

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "drive/api/caps.h"
-#include "sim/run/delivery.h"
+#include "sim/app/delivery.h"
 
 #include <string.h>
 

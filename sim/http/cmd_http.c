@@ -8,7 +8,7 @@
 #include "drive/cmd.h"
 #include "net/http_url.h"
 #include "sim/http/report.h"
-#include "sim/run/plan.h"
+#include "sim/open_files.h"
 #include "sim/watch/server_watch.h"
 
 #include <errno.h>
@@ -278,7 +278,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     if (!err)
         err = target_judge_host(ctx->target, h.url.host, ei);
     if (!err)
-        err = plan_connections((unsigned)h.o->connections, ei);
+        err = open_files_for_connections((unsigned)h.o->connections, ei);
     if (!err)
         err = read_body(&h, ei);
     if (!err)

@@ -1,7 +1,7 @@
 #include "sim/large/bigfiles.h"
 #include "base/mem.h"
 #include "sim/app/call.h"
-#include "sim/run/run_folders.h"
+#include "sim/app/run_folders.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #define SIM_LARGE_BULK_IMPL_H
 /* What the files bulk*.c share: the state of the scenario, and its looking around (bulk_read.c). Layer 3. */
 #include "sim/app/errand.h"
+#include "sim/app/run_folders.h"
 #include "sim/large/bulk.h"
-#include "sim/run/run_folders.h"
 
 struct bulk_totals {
     int64_t files, folders, bytes; /* below a folder, itself not counted; -1: not told */

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "sim/app/call.h"
-#include "sim/run/run_folders.h"
+#include "sim/app/run_folders.h"
 
 #include <math.h>
 #include <stdio.h>

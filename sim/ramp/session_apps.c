@@ -1,10 +1,10 @@
 /* A step of desktop apps: a run of its own with so many of them, whose window is the hold. */
 #include "base/mem.h"
-#include "sim/app/app.h"
+#include "sim/app/fleet.h"
 #include "sim/app/logins.h"
-#include "sim/app/phase.h"
+#include "sim/open_files.h"
 #include "sim/ramp/session.h"
-#include "sim/run/plan.h"
+#include "sim/run/phase.h"
 
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 #define CUT_US    (1500 * US_PER_MS)
 #define AT_ONCE_S 100000 /* "all at once" as a rate */
 
-struct fleet {
+struct step_apps {
     struct ramp *r;
     struct ramp_step *s;
     struct worker *w;    /* of this step alone */
@@ -25,7 +25,7 @@ struct fleet {
 /* One signal ends the step and the ramp. */
 static void on_interrupt(void *arg)
 {
-    struct fleet *f = arg;
+    struct step_apps *f = arg;
     enum phase phase = *f->w->ctx->interrupts < 2 ? PHASE_DRAIN : PHASE_CUT;
     worker_set_phase(f->w, phase);
     worker_set_phase(f->r->w, phase);
@@ -34,7 +34,7 @@ static void on_interrupt(void *arg)
 /* From here on it is measured. */
 static void after_settling(void *arg)
 {
-    struct fleet *f = arg;
+    struct step_apps *f = arg;
     const struct ramp_conf *conf = f->r->conf;
     done_wait(f->w->loop, &f->begun);
     if (f->w->phase == PHASE_MEASURE && worker_sleep(f->w, conf->settle_us, PHASE_SETTLE)) {
@@ -48,7 +48,7 @@ static void after_settling(void *arg)
     worker_lane_ended(f->w);
 }
 
-static uint64_t with_outcome(const struct fleet *f, enum outcome o)
+static uint64_t with_outcome(const struct step_apps *f, enum outcome o)
 {
     uint64_t n = 0;
     for (unsigned op = 0; op < OP_COUNT; op++)
@@ -60,7 +60,7 @@ static uint64_t with_outcome(const struct fleet *f, enum outcome o)
  * counted: refused, timed out, failed. */
 static void refresh(void *arg)
 {
-    struct fleet *f = arg;
+    struct step_apps *f = arg;
     struct ramp_step *s = f->s;
     report_gather(&f->report);
     uint64_t failed = stats_failed_all(&s->stats) + stats_failed_all(&f->before);
@@ -74,38 +74,31 @@ static void refresh(void *arg)
 
 static void on_cut(struct timer *t)
 {
-    worker_set_phase(container_of(t, struct fleet, cut)->w, PHASE_CUT);
+    worker_set_phase(container_of(t, struct step_apps, cut)->w, PHASE_CUT);
 }
 
 /* At once: what runs gets a moment to end by itself and let go of its locks. */
 static void halt(void *arg)
 {
-    struct fleet *f = arg;
+    struct step_apps *f = arg;
     worker_set_phase(f->w, PHASE_DRAIN);
     loop_timer_set(f->w->loop, &f->cut, mono_add(mono_now(), CUT_US));
 }
 
-static MAY_YIELD enum err prepare(struct fleet *f, uint32_t *actions, struct errinfo *ei)
+static MAY_YIELD enum err prepare(struct step_apps *f, uint32_t *actions, struct errinfo *ei)
 {
     struct worker *w = f->w;
-    enum err e = plan_open_files(f->s->asked, f->s->asked, NULL, ei);
+    enum err e = open_files_for_apps(f->s->asked, f->s->asked, NULL, ei);
     if (e == ERR_OK)
-        e = logins_discover(w, ei);
+        e = fleet_find(w, ei);
     if (e == ERR_OK)
-        e = logins_read_trees(w, ei);
-    if (e != ERR_OK)
-        return e;
+        e = fleet_make(w, ei);
     pace_split(w->conf.seed, pace_total(w->conf.seed, f->s->asked, w->conf.per_minute, w->conf.window_us), f->s->asked,
                actions);
-    w->apps = mem_zalloc(f->s->asked * sizeof(*w->apps));
-    while (e == ERR_OK && w->n_apps < f->s->asked) {
-        e = app_init(&w->apps[w->n_apps], w, w->n_apps, ei);
-        w->n_apps += e == ERR_OK;
-    }
     return e;
 }
 
-static MAY_YIELD void carry_out(struct fleet *f, const uint32_t *actions)
+static MAY_YIELD void carry_out(struct step_apps *f, const uint32_t *actions)
 {
     struct worker *w = f->w;
     double per_s = f->r->conf->arrive_per_s;
@@ -122,7 +115,7 @@ static MAY_YIELD void carry_out(struct fleet *f, const uint32_t *actions)
     f->s->measured_us = f->s->measure_from.us ? c.measured_us - f->r->conf->settle_us : 0;
 }
 
-static void sum_up(struct fleet *f)
+static void sum_up(struct step_apps *f)
 {
     struct ramp_step *s = f->s;
     refresh(f);
@@ -134,7 +127,7 @@ static void sum_up(struct fleet *f)
 }
 
 /* A step's sessions must not take up the places of the next one's. */
-static MAY_YIELD void sign_out_all(struct fleet *f)
+static MAY_YIELD void sign_out_all(struct step_apps *f)
 {
     struct api_result r;
     for (uint32_t i = 0; i < f->w->n_logins && !worker_draining(f->r->w); i++)
@@ -144,7 +137,7 @@ static MAY_YIELD void sign_out_all(struct fleet *f)
 enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *ei)
 {
     struct cmd_ctx *ctx = r->w->ctx;
-    struct fleet f = {.r = r, .s = s, .w = mem_zalloc(sizeof(*f.w)), .cut.fn = on_cut};
+    struct step_apps f = {.r = r, .s = s, .w = mem_zalloc(sizeof(*f.w)), .cut.fn = on_cut};
     const struct worker_conf wc = {.apps = s->asked,
                                    .open_folders = r->conf->open_folders,
                                    .per_minute = r->conf->per_minute,
@@ -177,9 +170,7 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     sign_out_all(&f);
     ctx->on_interrupt = outer;
     ctx->on_interrupt_arg = outer_arg;
-    for (uint32_t i = 0; i < f.w->n_apps; i++)
-        app_done(&f.w->apps[i]);
-    mem_free(f.w->apps);
+    fleet_free(f.w);
     report_done(&f.report);
     worker_done(f.w);
     mem_free(f.w);

@@ -1,8 +1,8 @@
 #include "sim/run/background.h"
 #include "base/mem.h"
-#include "sim/app/app.h"
+#include "sim/app/fleet.h"
 #include "sim/app/logins.h"
-#include "sim/app/phase.h"
+#include "sim/run/phase.h"
 
 #include <math.h>
 
@@ -34,27 +34,10 @@ static void conduct(void *arg)
     phases_run(&b->phases);
 }
 
-static enum err make_apps(struct background *b, struct errinfo *ei)
-{
-    struct worker *w = &b->worker;
-    unsigned apps = w->conf.apps;
-    enum err e = ERR_OK;
-    w->apps = mem_zalloc(apps * sizeof(*w->apps));
-    while (e == ERR_OK && w->n_apps < apps) {
-        e = app_init(&w->apps[w->n_apps], w, w->n_apps, ei);
-        w->n_apps += e == ERR_OK;
-    }
-    b->actions = mem_zalloc(apps * sizeof(*b->actions));
-    pace_split(w->conf.seed, pace_total(w->conf.seed, apps, w->conf.per_minute, WINDOW_US), apps, b->actions);
-    return e;
-}
-
 static void background_free(struct background **b)
 {
     struct worker *w = &(*b)->worker;
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        app_done(&w->apps[i]);
-    mem_free(w->apps);
+    fleet_free(w);
     report_done(&(*b)->report);
     worker_done(w);
     stats_done(&(*b)->before);
@@ -82,15 +65,15 @@ enum err background_start(struct background **out, struct cmd_ctx *ctx, const st
     worker_init(w, &b->ctx, &wc);
     report_init(&b->report, w, NULL, false);
     *out = b;
-    enum err e = logins_discover(w, ei);
+    enum err e = fleet_find(w, ei);
     if (e == ERR_OK)
-        e = logins_read_trees(w, ei);
-    if (e == ERR_OK)
-        e = make_apps(b, ei);
+        e = fleet_make(w, ei);
     if (e != ERR_OK) {
         background_free(out);
         return e;
     }
+    b->actions = mem_zalloc(conf->apps * sizeof(*b->actions));
+    pace_split(w->conf.seed, pace_total(w->conf.seed, conf->apps, conf->per_minute, WINDOW_US), conf->apps, b->actions);
     logins_keep(w);
     b->phases = (struct phases){.w = w,
                                 .report = &b->report,

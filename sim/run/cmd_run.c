@@ -2,16 +2,17 @@
  * logins and budgets there are, the open files, the folder for the ledger. */
 #include "base/mem.h"
 #include "drive/api/caps.h"
-#include "sim/app/app.h"
+#include "sim/app/fleet.h"
 #include "sim/app/logins.h"
-#include "sim/app/phase.h"
+#include "sim/app/storm.h"
 #include "sim/large/bigfiles.h"
 #include "sim/large/bulk.h"
+#include "sim/open_files.h"
 #include "sim/run/inject.h"
+#include "sim/run/phase.h"
 #include "sim/run/plan.h"
 #include "sim/run/rundir.h"
 #include "sim/run/stills.h"
-#include "sim/run/storm.h"
 #include "sim/run/timeline.h"
 #include "sim/watch/watch.h"
 
@@ -151,7 +152,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     if (run->plan.login_budget)
         snprintf(budget, sizeof(budget), " of %d", DRIVE_REQUESTS_PER_15MIN);
     str_format(line, sizeof(line), "the busiest login %.0f%s requests in 15 min; %" PRIu64 " open files of %" PRIu64,
-               run->plan.login_15min, budget, plan_files_needed((unsigned)c->apps, w->n_logins), files_limit);
+               run->plan.login_15min, budget, open_files_needed((unsigned)c->apps, w->n_logins), files_limit);
     fprintf(out, "      %s\n", line);
     str_format(line, sizeof(line), "arriving at %g apps/s (%.1f s), then the first full pass; the end waits at most %s",
                run->arrive_per_s, (double)c->apps / run->arrive_per_s, str_duration(s, sizeof(s), c->grace_us));
@@ -196,7 +197,7 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
     plan_estimate(&run->plan);
     enum err e = plan_check(&run->plan, ei);
     if (e == ERR_OK)
-        e = plan_open_files(run->plan.apps + run->inject.count, w->n_logins, files_limit, ei);
+        e = open_files_for_apps(run->plan.apps + run->inject.count, w->n_logins, files_limit, ei);
     if (e != ERR_OK)
         return e;
     run->actions = mem_zalloc((size_t)c->apps * sizeof(*run->actions));
@@ -220,7 +221,7 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     if (e == ERR_OK)
         e = chaos_init(&run->chaos, w, c->chaos, ei);
     if (e == ERR_OK)
-        e = plan_open_files((unsigned)c->apps + run->inject.count, logins_least, NULL, ei);
+        e = open_files_for_apps((unsigned)c->apps + run->inject.count, logins_least, NULL, ei);
     if (e == ERR_OK)
         e = server_watch_new(&run->watch, run->ctx, c->server_pid, ei);
     run->inject.watch = run->watch;
@@ -229,9 +230,7 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
     if (e == ERR_OK && c->mix_file)
         e = mix_load(&w->mix, c->mix_file, ei);
     if (e == ERR_OK)
-        e = logins_discover(w, ei);
-    if (e == ERR_OK)
-        e = logins_read_trees(w, ei);
+        e = fleet_find(w, ei);
     if (e != ERR_OK)
         return e;
     if (!run->ctx->common->quiet)
@@ -259,18 +258,6 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
 }
 
 /* ---- the run and its result ---- */
-
-static enum err make_apps(struct run *run, struct errinfo *ei)
-{
-    struct worker *w = &run->worker;
-    enum err e = ERR_OK;
-    w->apps = mem_zalloc((size_t)run->conf->apps * sizeof(*w->apps));
-    while (e == ERR_OK && w->n_apps < run->conf->apps) {
-        e = app_init(&w->apps[w->n_apps], w, w->n_apps, ei);
-        w->n_apps += e == ERR_OK;
-    }
-    return e;
-}
 
 static void add_figures(struct result *r, struct run *run, const struct phases *c)
 {
@@ -353,7 +340,7 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
                        .grace_us = run->conf->grace_us};
     malloc_trim(0); /* what the set-up freed must not hide what the apps take */
     report_floor(&run->report);
-    enum err e = make_apps(run, ei);
+    enum err e = fleet_make(&run->worker, ei);
     if (e == ERR_OK)
         e = stills_new(&run->stills, &run->worker, ei);
     if (e != ERR_OK)
@@ -412,9 +399,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
     watch_free(&w->watch);
     ctx->result->generator.peak_rss_bytes = server_watch_own_peak();
     meter_next_interval(&w->meter); /* what a run that was refused has asked */
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        app_done(&w->apps[i]);
-    mem_free(w->apps);
+    fleet_free(w);
     report_done(&run->report);
     chaos_done(&run->chaos);
     worker_done(w);

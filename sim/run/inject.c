@@ -2,9 +2,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "sim/app/storm.h"
 #include "sim/large/bigfiles.h"
 #include "sim/large/bulk.h"
-#include "sim/run/storm.h"
 
 #include <stdio.h>
 #include <string.h>

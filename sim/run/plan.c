@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <sys/resource.h>
 
 #define BUDGET_US (15 * 60 * US_PER_S)
 #define GATHER_S  2.25 /* seconds from the first event to the question, jitter included */
@@ -129,45 +128,4 @@ enum err plan_check(const struct plan *p, struct errinfo *ei)
                        COUNTED(p->apps, "app"), COUNTED(p->logins, "login"), DRIVE_STREAMS_PER_LOGIN, would_do);
     return err_set(ei, ERR_ENV, "the busiest of %s would send about %.0f requests in 15 minutes, %d are allowed: %s",
                    COUNTED(p->logins, "login"), p->login_15min, DRIVE_REQUESTS_PER_15MIN, would_do);
-}
-
-enum { OTHER_FILES = 80 };
-
-uint64_t plan_files_needed(unsigned apps, unsigned logins)
-{
-    /* 3 an app; one a login for signing in again; epoll, timers and libcurl's wake-up pair for each 256 apps; the
-     * readers of the tree; and what the program holds anyway: standard streams, ledger, database and store. */
-    return 3 * (uint64_t)apps + logins + 3 * ((uint64_t)apps / 256 + 1) + OTHER_FILES;
-}
-
-/* noun: what is counted, for the sentence. */
-static enum err allow_files(uint64_t need, unsigned n, const char *noun, uint64_t *limit, struct errinfo *ei)
-{
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) != 0)
-        return err_sys(ei, ERR_ENV, "cannot read the limit of open files");
-    if (r.rlim_cur != RLIM_INFINITY && r.rlim_cur < need) {
-        if (r.rlim_max != RLIM_INFINITY && r.rlim_max < need)
-            return err_set(ei, ERR_ENV,
-                           "%s would need %llu open files, %llu are allowed here: raise the hard limit "
-                           "(ulimit -Hn %llu) or start fewer %ss",
-                           COUNTED(n, noun), (unsigned long long)need, (unsigned long long)r.rlim_max,
-                           (unsigned long long)need, noun);
-        r.rlim_cur = need;
-        if (setrlimit(RLIMIT_NOFILE, &r) != 0)
-            return err_sys(ei, ERR_ENV, "cannot raise the limit of open files to %llu", (unsigned long long)need);
-    }
-    if (limit)
-        *limit = r.rlim_cur;
-    return ERR_OK;
-}
-
-enum err plan_open_files(unsigned apps, unsigned logins, uint64_t *limit, struct errinfo *ei)
-{
-    return allow_files(plan_files_needed(apps, logins), apps, "app", limit, ei);
-}
-
-enum err plan_connections(unsigned connections, struct errinfo *ei)
-{
-    return allow_files((uint64_t)connections + OTHER_FILES, connections, "connection", NULL, ei);
 }

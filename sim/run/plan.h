@@ -1,7 +1,7 @@
 #ifndef SIM_RUN_PLAN_H
 #define SIM_RUN_PLAN_H
-/* The arithmetic of a run before it starts: what it will ask of each login, of the server's budgets and of this
- * machine. An impossible plan is refused with the number that would do. Layer 3, pure except for plan_open_files. */
+/* The arithmetic of a run before it starts: what it will ask of each login and of the server's budgets. An impossible
+ * plan is refused with the number that would do. Layer 3, pure. */
 #include "base/err.h"
 #include "sim/app/mix.h"
 
@@ -27,12 +27,4 @@ void plan_estimate(struct plan *p);
 unsigned plan_logins_needed(const struct plan *p);
 /* After plan_estimate. ERR_ENV: cannot work, saying how many sub-users (or accounts) would do. */
 enum err plan_check(const struct plan *p, struct errinfo *ei) WARN_UNUSED;
-
-/* Open files that so many apps and logins need: per app its event stream and two connections. */
-uint64_t plan_files_needed(unsigned apps, unsigned logins);
-/* Raises the soft limit to what is needed. ERR_ENV with the numbers when the hard limit is lower. *limit (may be NULL)
- * gets the soft limit now in force. */
-enum err plan_open_files(unsigned apps, unsigned logins, uint64_t *limit, struct errinfo *ei) WARN_UNUSED;
-/* The same for so many bare connections. */
-enum err plan_connections(unsigned connections, struct errinfo *ei) WARN_UNUSED;
 #endif

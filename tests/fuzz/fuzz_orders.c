@@ -4,11 +4,11 @@
 #include "fuzz.h"
 #include "server/faults.h"
 #include "sim/app/mix.h"
+#include "sim/app/storm.h"
 #include "sim/ramp/line.h"
 #include "sim/ramp/plan.h"
 #include "sim/run/chaos.h"
 #include "sim/run/inject.h"
-#include "sim/run/storm.h"
 
 static void must_say_why(enum err e, const struct errinfo *ei)
 {

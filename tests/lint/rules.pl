@@ -60,8 +60,7 @@ my $functions_max = 15;
 my %functions = (
     'checks/check.h' => 18,
     'seed/seed.h' => 19,
-    'sim/app/actions.h' => 25,
-    'sim/app/app.h' => 20,
+    'sim/app/actions.h' => 24,
     'sim/app/views.h' => 23,
     'sim/ramp/ramp.h' => 18,
     'src/base/json.h' => 30,
@@ -123,6 +122,9 @@ sub check_includes {
         return report($file, $line, "\"$target\" does not say its layer: write \"layer/file.h\"") unless defined $to && exists $rank{$to};
         report($file, $line, "$from (rank $rank{$from}) includes $target (rank $rank{$to}): only lower ranks and its own folder")
             if $to ne $from && $rank{$to} >= $rank{$from} && !($from eq 'main' && $to eq 'sim');
+        my ($ground) = $file =~ m{^(sim/(?:app|watch))/};
+        report($file, $line, "$ground is what the scenarios stand on: it must not know $target")
+            if $ground && $target =~ m{^sim/} && $target !~ m{^sim/(?:app|watch)/};
         report($file, $line, "the server must not know $target: it shares only @{[sort keys %server_knows]}")
             if $from eq 'server' && $target =~ m{^drive/([\w/]+)\.h$} && !$server_knows{$1};
     }

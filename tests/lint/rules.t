@@ -36,6 +36,7 @@ sub clean {
 
 named('a higher rank', 'src/base/a.c', qq{#include "base/a.h"\n#include "net/loop.h"\n}, qr{^src/base/a\.c:2: base \(rank 0\) includes net/loop\.h}m);
 named('a sibling', 'seed/a.c', qq{#include "sim/app/app.h"\n}, qr{^seed/a\.c:1: seed .* includes sim/app/app\.h}m);
+named('apps knowing their run', 'sim/app/a.c', qq{#include "sim/run/report.h"\n}, qr{sim/app is what the scenarios stand on: it must not know sim/run/report\.h});
 named('the server peeping', 'src/server/a.c', qq{#include "drive/ledger.h"\n}, qr{must not know drive/ledger\.h});
 named('no layer', 'sim/a.c', qq{#include "app.h"\n}, qr{does not say its layer});
 named('another\'s library', 'sim/a.c', qq{#include <curl/curl.h>\n}, qr{<curl/curl\.h> belongs});

@@ -5,9 +5,6 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -103,35 +100,6 @@ static void test_without_feed_each_minute_lists_all(void **state)
     assert_true(q.requests_whole - p.requests_whole > 900);
 }
 
-/* In a child, since limits can't be raised again. */
-static int limited(uint64_t soft, uint64_t hard, unsigned apps, const char *says)
-{
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct rlimit r = {soft, hard};
-        struct errinfo ei = {0};
-        uint64_t now = 0;
-        if (setrlimit(RLIMIT_NOFILE, &r) != 0)
-            _exit(9);
-        enum err e = plan_open_files(apps, 10, &now, &ei);
-        if (says ? !strstr(ei.msg, says) : now < plan_files_needed(apps, 10))
-            _exit(8);
-        _exit(e == ERR_OK ? 0 : 1);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    return WEXITSTATUS(status);
-}
-
-static void test_open_files(void **state)
-{
-    (void)state;
-    assert_int_equal(limited(64, 64, 100, "64 are allowed"), 1);
-    assert_int_equal(limited(64, 64, 100, "100 apps would need 393 open files"), 1);
-    assert_int_equal(limited(64, 1000, 100, NULL), 0); /* the soft limit is raised */
-    assert_int_equal(limited(500, 500, 100, NULL), 0);
-}
-
 static int group_setup(void **state)
 {
     (void)state;
@@ -146,7 +114,6 @@ int main(void)
         cmocka_unit_test(test_acceptance_plans_fit),
         cmocka_unit_test(test_impossible_plans_say_what_would_do),
         cmocka_unit_test(test_without_feed_each_minute_lists_all),
-        cmocka_unit_test(test_open_files),
     };
     return cmocka_run_group_tests_name("plan", tests, group_setup, NULL);
 }

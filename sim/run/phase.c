@@ -2,7 +2,7 @@
  * figures; at the latest two minutes after the last arrival. What does not come on is not waited for: after a few
  * seconds without any progress of the first passes the window begins, and where not one app has listed its folders, it
  * counts from the last progress on, so that a run of 5 s against a dead server ends after 5 s and the grace. */
-#include "sim/app/phase.h"
+#include "sim/run/phase.h"
 #include "sim/app/stream.h"
 #include "sim/app/witness.h"
 

@@ -1,4 +1,4 @@
-#include "sim/run/delivery.h"
+#include "sim/app/delivery.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "sim/app/app.h"

@@ -1,5 +1,5 @@
-#ifndef SIM_RUN_DELIVERY_H
-#define SIM_RUN_DELIVERY_H
+#ifndef SIM_APP_DELIVERY_H
+#define SIM_APP_DELIVERY_H
 /* How long changes take to reach the other apps of their account: from the acknowledgement to the event there, and to
  * the end of the listing that shows it there. An acknowledgement and its event know nothing of each other: they are put
  * together by file and operation, whichever comes first; an event that came before the acknowledgement counts as 0. The

@@ -1,5 +1,5 @@
-#ifndef SIM_APP_PHASE_H
-#define SIM_APP_PHASE_H
+#ifndef SIM_RUN_PHASE_H
+#define SIM_RUN_PHASE_H
 /* The course of a run: apps arrive evenly spaced and list their folders; the window asked for is measured; what runs is
  * drained. Layer 3. */
 #include "sim/run/chaos.h"

@@ -1,4 +1,4 @@
-#include "sim/run/run_folders.h"
+#include "sim/app/run_folders.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "sim/app/errand.h"

@@ -1,5 +1,5 @@
-#ifndef SIM_RUN_STORM_H
-#define SIM_RUN_STORM_H
+#ifndef SIM_APP_STORM_H
+#define SIM_APP_STORM_H
 /* Event streams put to the test in the middle of a run: all of them broken at once, as when a proxy in front of the
  * server is restarted, and a share of the apps that read theirs slowly. Layer 3. */
 #include "sim/app/worker.h"

@@ -1,5 +1,5 @@
-#ifndef SIM_RUN_RUN_FOLDERS_H
-#define SIM_RUN_RUN_FOLDERS_H
+#ifndef SIM_APP_RUN_FOLDERS_H
+#define SIM_APP_RUN_FOLDERS_H
 /* The folders that a command works in: a top-level one in each account whose apps take part, called after the run so
  * that two runs never meet, and removed for good afterwards. Layer 3. */
 #include "sim/app/app.h"

@@ -1,4 +1,4 @@
-#include "sim/run/storm.h"
+#include "sim/app/storm.h"
 #include "sim/app/stream.h"
 
 #include <inttypes.h>

@@ -1,0 +1,14 @@
+#ifndef SIM_APP_SYNC_H
+#define SIM_APP_SYNC_H
+/* The background lane: how an app keeps its open folders up to date. Layer 3. */
+#include "sim/app/app.h"
+
+/* Does the most urgent thing of the background; false when nothing is due. */
+MAY_YIELD bool sync_step(struct app *a);
+struct mono sync_next_due(const struct app *a);
+void sync_event(struct app *a, const struct api_event *ev);
+/* Lists one open folder and brings the view up to date. False when it could not. */
+MAY_YIELD bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause);
+/* The folder is known to be out of date: it is asked for without gathering. */
+void sync_soon(struct app *a, uint32_t at);
+#endif
