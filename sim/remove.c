@@ -15,8 +15,8 @@ static MAY_YIELD bool throttled(struct remover *m, const struct api_result *r, u
     m->requests++;
     if (r->outcome != OUT_THROTTLED || *m->stop)
         return false;
-    coro_sleep_until(m->ctx->loop, mono_add(mono_now(), pace_throttle_wait_us(r->retry_after_us, (*tries)++, &rng)));
-    return true;
+    struct mono again = mono_add(mono_now(), pace_throttle_wait_us(r->retry_after_us, (*tries)++, &rng));
+    return coro_sleep_unless(m->ctx->loop, again, m->stop);
 }
 
 static MAY_YIELD bool wait_for_job(struct remover *m, struct api_job *job, char *why, size_t n)

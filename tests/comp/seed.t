@@ -134,4 +134,15 @@ for my $case ([413, 'Storage limit exceeded', 'STORAGE_LIMIT_EXCEEDED'], [403, '
     is $d->state->{folders}, 0, 'not the first user: nothing is made';
 }
 
+# What was seeded is taken away again; a wait for a budget ends when somebody wants it to.
+{
+    my $d = FakeDrive->new(sub_users => 0, folders => 0, files => 0);
+    seed($d);
+    $d->rule(path => qr{^/api/files/delete$}, status => 429, headers => { 'Retry-After' => 600 }, body => { error => 'Too many requests' });
+    my $h = sim_start([qw(clean --yes)], env => { TMA_URL => $d->url }, dir => $dir);
+    ok wait_until(60, sub { $d->count(qr{^POST /api/files/delete}) >= 1 }), 'clean: told to wait ten minutes';
+    kill INT => $h->{pid};
+    is sim_finish($h, 60)->{status}, 130, 'clean: an interruption ends the wait' or diag $h->{out}, $h->{err};
+}
+
 done_testing;
