@@ -326,17 +326,10 @@ static enum err start_ssh(struct watch *w, struct errinfo *ei)
 
 static MAY_YIELD enum err docker_pid(struct watch *w, const char *name, int64_t *pid, struct errinfo *ei)
 {
-    char log[] = "/tmp/drivesim-watch-XXXXXX", text[200] = "";
-    int status = 0, fd = mkstemp(log);
-    if (fd < 0)
-        return err_sys(ei, ERR_ENV, "cannot make a file in /tmp");
+    char text[200];
+    int status = 0;
     const char *const argv[] = {"docker", "inspect", "-f", "{{.State.Pid}}", "--", name, NULL};
-    const struct proc_spec spec = {.argv = argv, .cwd = ".", .log = log, .dies_with_us = true};
-    enum err e = proc_run(w->ctx->loop, &spec, mono_add(mono_now(), FIRST_US), NULL, &status, ei);
-    ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-    text[n > 0 ? n : 0] = '\0';
-    close(fd);
-    unlink(log);
+    enum err e = proc_ask(w->ctx->loop, argv, mono_add(mono_now(), FIRST_US), text, sizeof(text), &status, ei);
     struct sv said = sv_trim(sv_of(text));
     if (e == ERR_OK && (status != 0 || !sv_to_i64(said, pid) || *pid <= 0))
         e = err_set(ei, ERR_ENV, "--watch docker:%s: no such container runs here: " SV_FMT, name, SV_ARG(said));

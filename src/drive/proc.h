@@ -28,13 +28,15 @@ enum err proc_start(const struct proc_spec *spec, struct proc *out, int *pidfd, 
  * status, 128 + n after signal n. *running, when given, names it meanwhile: proc_kill_session(*running) ends it. */
 MAY_YIELD enum err proc_run(struct loop *l, const struct proc_spec *spec, struct mono deadline, struct proc *running,
                             int *status, struct errinfo *ei) WARN_UNUSED;
+/* The same for a short question: what it said, both streams together, its first n - 1 bytes as text into dst. */
+MAY_YIELD enum err proc_ask(struct loop *l, const char *const *argv, struct mono deadline, char *dst, size_t n,
+                            int *status, struct errinfo *ei) WARN_UNUSED;
 void proc_kill_session(const struct proc *p);
 
 bool proc_alive(const struct proc *p);   /* zombies are dead */
 bool proc_stopped(const struct proc *p); /* by SIGSTOP, which takes effect when it would run next */
 int proc_pidfd(const struct proc *p);    /* -1 when it is gone */
 bool proc_exe(const struct proc *p, char *dst, size_t n);
-int64_t proc_rss(const struct proc *p); /* bytes, -1: not known */
 /* Resident bytes now and at most since it began; false: it is gone, or not ours to look at. */
 bool proc_memory(const struct proc *p, int64_t *rss, int64_t *peak);
 bool proc_of_pid(pid_t pid, struct proc *out); /* false: there is none */

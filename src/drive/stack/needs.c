@@ -13,17 +13,10 @@
 static MAY_YIELD bool version_of(struct stack *s, const char *program, char *dst, size_t n)
 {
     const char *argv[] = {program, "--version", NULL};
-    char log[] = "/tmp/drivesim-version-XXXXXX";
-    struct proc_spec spec = {.argv = argv, .cwd = "/", .log = log, .dies_with_us = true};
-    int status = 1, fd = mkstemp(log);
-    if (fd < 0)
-        return false;
-    enum err err = proc_run(s->loop, &spec, mono_add(mono_now(), ASK_LIMIT_US), NULL, &status, NULL);
     char text[256];
-    ssize_t got = pread(fd, text, sizeof text - 1, 0);
-    close(fd);
-    unlink(log);
-    struct sv rest = {text, got > 0 ? (size_t)got : 0}, line = {"", 0};
+    int status = 1;
+    enum err err = proc_ask(s->loop, argv, mono_add(mono_now(), ASK_LIMIT_US), text, sizeof text, &status, NULL);
+    struct sv rest = sv_of(text), line = {"", 0};
     (void)!sv_split(&rest, '\n', &line);
     str_format(dst, n, SV_FMT, SV_ARG(sv_trim(line)));
     char *build = strstr(dst, " sha=");

@@ -205,8 +205,8 @@ static void print_row(const struct part *p, FILE *out)
     bool alive = part_alive(p);
     if (alive) {
         wall_format(since, sizeof since, proc_started(&p->proc));
-        int64_t rss = proc_rss(&p->proc);
-        if (rss >= 0)
+        int64_t rss, peak;
+        if (proc_memory(&p->proc, &rss, &peak))
             str_bytes(memory, sizeof memory, (uint64_t)rss);
         snprintf(pid, sizeof pid, "%d", (int)p->proc.pid);
     }
