@@ -130,16 +130,6 @@ static MAY_YIELD void unclaim_by_others(struct clean *c, const struct clean_acco
     }
 }
 
-/* Interrupted at the next second. */
-static MAY_YIELD void wait_a_while(const struct clean *c, int64_t us)
-{
-    struct mono until = mono_add(mono_now(), us), second;
-    while (!c->stop && mono_before(mono_now(), until)) {
-        second = mono_add(mono_now(), US_PER_S);
-        coro_sleep_until(c->ctx->loop, mono_before(second, until) ? second : until);
-    }
-}
-
 static void name_holder(const struct api_locks_left *left, struct api_result *r)
 {
     char length[32];
@@ -165,7 +155,7 @@ static MAY_YIELD enum err unclaim(struct clean *c, const struct clean_account *x
                 left.left ? left.first : "something in it is locked, the server does not tell by whom",
                 left.left > 1 ? ", and others" : "", str_duration(length, sizeof(length), wait));
         fflush(c->ctx->out);
-        wait_a_while(c, wait + US_PER_S);
+        coro_sleep_unless(c->ctx->loop, mono_add(mono_now(), wait + US_PER_S), &c->stop);
         c->requests++;
         e = api_unclaim(x->api, &left, r);
     }

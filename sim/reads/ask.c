@@ -148,7 +148,7 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
             return e == ERR_OK && out->status == 200 && !wrong;
         out->reason[0] = '\0';
         struct mono from = mono_now();
-        coro_sleep_until(s->ctx->loop, mono_add(from, pace_throttle_wait_us(wait, tries, &rng)));
+        coro_sleep_unless(s->ctx->loop, mono_add(from, pace_throttle_wait_us(wait, tries, &rng)), s->stop);
         s->waited_us += mono_diff(mono_now(), from);
     }
 }
