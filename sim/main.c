@@ -23,6 +23,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define AGAIN_US (50 * US_PER_MS)
+
 /* One row a command; each command's file defines its cmd_NAME. */
 /* clang-format off */
 #define COMMANDS(X) \
@@ -67,7 +69,7 @@ struct program {
     struct loop *loop;
     struct httpc *http;
     struct io out_watch;
-    struct timer end_timer, cut_timer;
+    struct timer end_timer, cut_timer, again_timer;
     bool stopped;        /* by the kill switch */
     struct mono started; /* us 0: the command never began */
     volatile int interrupts;
@@ -125,6 +127,7 @@ static void release(struct program *p)
 {
     loop_timer_stop(&p->end_timer);
     loop_timer_stop(&p->cut_timer);
+    loop_timer_stop(&p->again_timer);
     loop_io_remove(&p->out_watch);
     api_space_free(&p->ctx.space);
     if (p->http)
@@ -150,6 +153,16 @@ static void end_now(struct timer *t)
     _exit(finish(&program));
 }
 
+/* Again and again: what is cut may ask for something else before it ends. */
+static void cut_what_runs(struct timer *t)
+{
+    struct program *p = container_of(t, struct program, again_timer);
+
+    api_cancel(NULL);
+    httpc_cancel(p->http, NULL);
+    loop_timer_set(p->loop, t, mono_add(mono_now(), AGAIN_US));
+}
+
 static void interrupt(struct program *p)
 {
     bool second = ++p->interrupts > 1 || !p->ctx.on_interrupt;
@@ -158,7 +171,7 @@ static void interrupt(struct program *p)
         p->ctx.on_interrupt(p->ctx.on_interrupt_arg);
     if (!second)
         return;
-    httpc_cancel(p->http, NULL);
+    cut_what_runs(&p->again_timer);
     loop_timer_set(p->loop, &p->end_timer, mono_add(mono_now(), US_PER_S));
 }
 
@@ -431,7 +444,7 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     struct errinfo ei = {0};
     bool help = false;
 
-    *p = (struct program){.cmd = cmd, .end_timer.fn = end_now, .cut_timer.fn = on_cut};
+    *p = (struct program){.cmd = cmd, .end_timer.fn = end_now, .cut_timer.fn = on_cut, .again_timer.fn = cut_what_runs};
     outputs_init(&p->outputs, no_stdout);
     result_init(&p->result, cmd->name);
     p->result.sample = cmd->sample;

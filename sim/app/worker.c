@@ -86,6 +86,7 @@ void worker_finish(struct worker *w)
     for (struct mono cut = mono_add(mono_now(), US_PER_S); w->lanes > 0;)
         if (!done_wait_until(w->loop, &w->wake, cut) && w->lanes > 0) {
             worker_set_phase(w, PHASE_CUT);
+            api_cancel(NULL);
             httpc_cancel(w->ctx->http, NULL);
             cut = mono_add(mono_now(), US_PER_S);
         }

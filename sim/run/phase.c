@@ -223,8 +223,7 @@ static MAY_YIELD void drain(struct phases *c)
     wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
     worker_set_phase(w, PHASE_CUT);
     while (w->lanes > 0) { /* what is cut may have a lock to let go: it gets a moment for that */
-        for (uint32_t i = 0; i < w->n_apps; i++)
-            api_cancel(w->apps[i].api);
+        api_cancel(NULL);
         httpc_cancel(w->ctx->http, NULL);
         wait_for_lanes(c, mono_add(mono_now(), CUT_US), PHASE_CUT + 1);
     }

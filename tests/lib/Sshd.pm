@@ -113,6 +113,20 @@ sub env {
 sub pause { kill 'STOP', $_[0]{pid}; return }
 sub resume { kill 'CONT', $_[0]{pid}; return }
 
+# sshd with all of its connections' processes, which have process groups of their own: nothing is answered any more.
+sub _family {
+    my ($self) = @_;
+    my (%children, @all);
+    for my $file (glob '/proc/[0-9]*/stat') {
+        my ($pid, $parent) = eval { Sim::slurp($file) =~ /\A(\d+) .*\) \S (\d+)/s } or next;
+        push @{ $children{$parent} }, $pid;
+    }
+    for (my @next = $self->{pid}; @next; @next = map { @{ $children{$_} // [] } } @next) { push @all, @next }
+    return @all;
+}
+sub freeze { my ($self) = @_; kill 'STOP', $self->{pid}; kill 'STOP', $self->_family; return }
+sub thaw { my ($self) = @_; kill 'CONT', $self->_family; return }
+
 sub stop {
     my ($self) = @_;
     my $pid = delete $self->{pid} or return;

@@ -128,6 +128,22 @@ SKIP: {
     like $r->{err}, qr/may not sign in with this password/, 'and is told as that';
 }
 
+# X04: transfers in flight on a server that stands still: the second Ctrl-C cuts them, and the report is whole.
+{
+    my $run = sim_start([qw(bigfiles 3 400 --json r.json)], dir => $dir, env => $sshd->env);
+    ok wait_until(30, sub { my $n = 0; File::Find::find(sub { $n++ if /^\.drivesim-/ && -s > 1 << 16 }, $sshd->files); $n == 3 }), 'X04: three large uploads are under way';
+    $sshd->freeze;
+    kill 'INT', $run->{pid};
+    sim_read($run, 30, sub { $_[0]{err} =~ /interrupted: finishing what runs/ });
+    kill 'INT', $run->{pid};
+    my $end = sim_finish($run, 30);
+    $sshd->thaw;
+    is $end->{status}, 130, 'X04: interrupted';
+    like $end->{out}, qr/^summary of bigfiles: interrupted after/m, 'X04: the report is whole' or diag $end->{out}, $end->{err};
+    is report()->{operations}{upload}{failed}, 3, 'X04: each was cut' or diag explain report()->{operations}{upload};
+    like $end->{err}, qr/left behind: folder "Big files/, 'X04: and what is left there is told' or diag $end->{err}, $end->{out};
+}
+
 $r = on($sshd, [qw(clean --yes)]);
 is $r->{status}, 0, 'clean' or diag $r->{out}, $r->{err};
 is_deeply [glob $sshd->files . '/*'], [], 'takes away what was made, and the folder of all work';

@@ -50,6 +50,8 @@ struct api_conf api_conf_of(const struct cmd_ctx *ctx)
         .base_url = ctx->target->url, .target = ctx->target, .http = ctx->http, .loop = ctx->loop, .space = ctx->space};
 }
 
+static struct api *clients; /* all of the program's, which has one loop */
+
 enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei)
 {
     const struct scheme *row;
@@ -59,6 +61,11 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
         return err;
     struct api *a = mem_zalloc(sizeof *a);
     a->dialect = row->table;
+    a->next = clients;
+    a->link = &clients;
+    if (a->next)
+        a->next->link = &a->next;
+    clients = a;
     a->http = conf->http;
     a->caps = a->dialect->caps;
     a->timeout_us = conf->timeout_us ? conf->timeout_us : DEFAULT_TIMEOUT_US;
@@ -80,6 +87,9 @@ void api_free(struct api **a)
 {
     if (!*a)
         return;
+    *(*a)->link = (*a)->next;
+    if ((*a)->next)
+        (*a)->next->link = (*a)->link;
     if ((*a)->dialect->close)
         (*a)->dialect->close(*a);
     if ((*a)->peer)
@@ -98,6 +108,12 @@ struct httpc_peer *api_peer(struct api *a)
 
 void api_cancel(struct api *a)
 {
+    for (struct api *one = clients, *next; !a && one; one = next) {
+        next = one->next;
+        api_cancel(one);
+    }
+    if (!a)
+        return;
     if (a->dialect->cancel)
         a->dialect->cancel(a);
     else if (a->peer)

@@ -93,6 +93,7 @@ struct api {
     char *app_version; /* NULL: ours */
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
     unsigned caps, pages, extra; /* extra: requests that calls took beyond their first one */
+    struct api *next, **link;    /* all clients of the program */
     bool locks_seen;             /* a lock call was answered as one: a 404 then means the file */
 };
 

@@ -29,7 +29,7 @@ struct api_conf api_conf_of(const struct cmd_ctx *ctx);
 enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei) WARN_UNUSED;
 void api_free(struct api **a);              /* no call of it may be running */
 struct httpc_peer *api_peer(struct api *a); /* NULL: the dialect has none */
-void api_cancel(struct api *a);             /* what it is asking ends with ERR_CANCELLED */
+void api_cancel(struct api *a); /* what it is asking ends with ERR_CANCELLED; NULL: what all clients are asking */
 /* Requests that calls took besides their first one, since this was last asked; pages of listings are api_pages. */
 unsigned api_extra_requests(struct api *a);
 unsigned api_caps(const struct api *a); /* what is known so far */

@@ -162,11 +162,15 @@ static MAY_YIELD enum err link_renew(struct api *a, struct errinfo *ei)
 {
     struct sftp_state *st = a->state;
     enum err e = ERR_REFUSED;
+    unsigned cancels = st->cancels;
     for (unsigned tries = 0; tries < REFUSED_TRIES && e == ERR_REFUSED; tries++) {
         if (tries > 0)
             coro_sleep_until(st->loop, mono_add(mono_now(), REFUSED_US << (tries - 1)));
         sem_take(st->loop, &shared.opening, 1);
-        e = link_open(a, ei);
+        if (st->cancels == cancels)
+            e = link_open(a, ei);
+        else /* while it waited for its turn */
+            e = err_set(ei, ERR_CANCELLED, "cancelled");
         sem_give(&shared.opening, 1);
     }
     return e;
@@ -335,6 +339,7 @@ static void share(struct api *to, const struct api *from)
 static void cancel(struct api *a)
 {
     struct sftp_state *st = a->state;
+    st->cancels++;
     if (st->link)
         sftp_cancel(st->link->sftp);
     if (st->opens)

@@ -16,6 +16,7 @@ struct sftp_state {
     struct loop *loop;
     const struct target *target;
     const struct ssh_login *opens; /* of the session that is being opened; NULL: none is */
+    unsigned cancels;              /* how often all of its calls were cut */
     char *host, *base; /* base: the URL's path, decoded; relative to the login's home when it begins with "/~/" */
     int port;
     const char *key_file, *passphrase; /* of the target, which outlives us; NULL: none */
