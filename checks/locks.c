@@ -263,13 +263,40 @@ static MAY_YIELD void look_at_left(struct check_ctx *c, const struct journal *j,
     pg_result_free(&res);
 }
 
+/* Rows that no server may have: no run is needed to say so. */
+static MAY_YIELD void look_at_broken(struct check_ctx *c, struct check_result *r)
+{
+    static const char sql[] =
+        "SELECT l.file_id, l.lock_id, l.holder_name,"
+        " to_char(l.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),"
+        " CASE WHEN to_jsonb(l) ? 'user_id' AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id::text ="
+        " to_jsonb(l)->>'user_id') THEN 'its holder is no user'"
+        " WHEN NOT EXISTS (SELECT 1 FROM files f WHERE f.id = l.file_id) THEN 'there is no such file'"
+        " ELSE 'no lock may be asked for that lasts so long' END"
+        " FROM locks l WHERE l.expires_at > clock_timestamp() AND (l.expires_at > clock_timestamp() + interval '11 min'"
+        " OR to_jsonb(l) ? 'user_id' AND NOT EXISTS (SELECT 1 FROM users u WHERE u.id::text = to_jsonb(l)->>'user_id')"
+        " OR NOT EXISTS (SELECT 1 FROM files f WHERE f.id = l.file_id)) ORDER BY 1 LIMIT 200";
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    if (!c->pg || !(c->schema & SCHEMA_LOCKS) || pg_run(c->pg, sql, 0, NULL, &res, &ei) != ERR_OK)
+        return;
+    for (int i = 0; i < pg_rows(res); i++)
+        check_detail(r, "file %s: lock %s, of %s until %s: %s; look: SELECT * FROM locks WHERE file_id = '%s'",
+                     pg_str(res, i, 0), pg_str(res, i, 1), pg_str(res, i, 2), pg_str(res, i, 3), pg_str(res, i, 4),
+                     pg_str(res, i, 0));
+    pg_result_free(&res);
+}
+
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
 {
     const struct journal *j = check_journal(c, r);
     struct left left = {.n = 0};
+    look_at_broken(c, r);
     look_at_left(c, j, r, &left);
     if (!j) {
-        if (left.n > 0)
+        if (r->wrong > 0) /* which needs no run */
+            check_summary(r, "%" PRIu64 " wrong", r->wrong);
+        else if (left.n > 0)
             check_not_run(r, "no run to judge; still held: %s", left.text);
         return;
     }

@@ -1,5 +1,6 @@
 /* No version has two acknowledged children: of two saves made from the same version one must have been refused, or the
- * work of one of them is lost without anybody knowing. */
+ * work of one of them is lost without anybody knowing. And what a save has succeeded does not come back. */
+#include "base/hash.h"
 #include "base/mem.h"
 #include "checks/check.h"
 #include "checks/evidence/look.h"
@@ -28,6 +29,19 @@ static void report(const struct check_ctx *c, struct check_result *r, const stru
                  journal_time(bt, b->wall_us), b->version_after, look_at(c, LOOK_HISTORY, a->file_id, look));
 }
 
+/* What the rows say now: not a version that an acknowledged save has succeeded. */
+static void judge_row(const struct check_ctx *c, struct check_result *r, const struct journal_op *o)
+{
+    char at[32];
+    uint32_t node = c->tree && !c->tree->listed ? tree_find(c->tree, o->file_id) : TREE_NONE;
+    if (node != TREE_NONE && c->tree->nodes[node].version &&
+        c->tree->nodes[node].version == hash_str(o->version_before))
+        check_detail(r,
+                     "file %s: it is at version %s again, which the save of app %" PRIu32
+                     " at %s had made %s; look: SELECT version FROM files WHERE id = '%s'",
+                     o->file_id, o->version_before, o->app, journal_time(at, o->wall_us), o->version_after, o->file_id);
+}
+
 static void run(struct check_ctx *c, struct check_result *r)
 {
     const struct journal *j = check_journal(c, r);
@@ -46,12 +60,13 @@ static void run(struct check_ctx *c, struct check_result *r)
         if (strcmp(saves[i - 1]->file_id, saves[i]->file_id) == 0 &&
             strcmp(saves[i - 1]->version_before, saves[i]->version_before) == 0)
             report(c, r, saves[i - 1], saves[i]);
+    for (size_t i = 0; i < n; i++)
+        judge_row(c, r, saves[i]);
     r->examined = n;
     if (n == 0 && unversioned > 0)
         check_not_run(r, "not offered: the server tells no versions");
     else
-        check_summary(r, "%zu acknowledged saves with versions, %" PRIu64 " made from one that had a successor", n,
-                      r->wrong);
+        check_summary(r, "%zu acknowledged saves with versions, %" PRIu64 " wrong", n, r->wrong);
     mem_free(saves);
 }
 

@@ -45,6 +45,32 @@ subtest 'a killed tool leaves a lock, which is named and lapses' => sub {    # K
     exact('after the kill');
 };
 
+subtest 'rows that no server may have are named' => sub {
+    $r = $stack->sim([qw(run 3 5 240 3 --mix mix -q --run-dir planted --json planted.json)]);
+    is $r->{status}, 0, 'a run' or diag $r->{out};
+    my ($file, $account) = split /\|/, $stack->sql(q{SELECT id, user_id FROM files WHERE type = 'file' ORDER BY id LIMIT 1});
+    my $plant = sub {
+        my ($user, $id, $until) = @_;
+        $stack->sql("INSERT INTO locks VALUES ('$id', 'planted', '$account', '$user', 'nosession', 'Nobody', now(), now() + interval '$until')");
+        my $c = $stack->sim([qw(check --only locks)]);
+        $stack->sql(q{DELETE FROM locks WHERE lock_id = 'planted'});
+        return "$c->{status} $c->{out}";
+    };
+    like $plant->('nouser', $file, '60 s'), qr/^1 .*VIOLATED +locks.*file $file: lock planted, of Nobody until \S+: its holder is no user/s, 'a lock held by nobody';
+    like $plant->($account, 'nofile', '60 s'), qr/^1 .*file nofile: lock planted, of Nobody until \S+: there is no such file/s, 'a lock on nothing';
+    like $plant->($account, $file, '2 days'), qr/^1 .*file $file: lock planted, .*: no lock may be asked for that lasts so long/s, 'a lease far in the future';
+    like $plant->($account, $file, '60 s'), qr/^3 .*not run +locks .*still held: file $file by Nobody/s, 'and a lock that is as it should be is none of these';
+    my ($saved, $version) = split /\|/, $stack->sql(q{SELECT id, version FROM files WHERE version > 1 ORDER BY modified DESC LIMIT 1});
+    $stack->sql("UPDATE files SET version = version - 1 WHERE id = '$saved'");
+    my $c = $stack->sim([qw(check --run planted --only versions)]);
+    is $c->{status}, 1, 'a version that is set back';
+    like $c->{out}, qr/file $saved: it is at version @{[ $version - 1 ]} again, which the save of app \d+ at \S+ had made $version; look:/, 'is named by the versions';
+    $stack->sql("UPDATE files SET version = $version WHERE id = '$saved'");
+    is $stack->sim([qw(check --run planted --only versions)])->{status}, 0, 'and is right again';
+    my $twice = eval { $stack->sql('INSERT INTO changes SELECT * FROM changes ORDER BY at DESC LIMIT 1'); 1 };
+    ok !$twice, 'a change number cannot be there twice';
+};
+
 # A replacement that has sent half of its body; returns what sends the rest and takes the answer.
 sub slow_save {
     my ($id, $content, @headers) = @_;
