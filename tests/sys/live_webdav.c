@@ -177,6 +177,43 @@ static void a_lock_holds(void **state)
     assert_string_equal(r.code, "VERSION_CONFLICT");
 }
 
+/* K08, the client's side of it: what it puts into an If header is the token of a lock that it was given, and nothing
+ * else (the <DAV:no-lock> forms are for servers to judge, and ours speaks no WebDAV). A lock that is lost makes the
+ * save a conflict, which says so; a copy to a name that somebody has locked takes the next free one. */
+static void a_lost_lock_is_a_conflict(void **state)
+{
+    (void)state;
+    struct drive_file f = upload(NULL, "lost.txt", 1), folder, source, saved, copied;
+    struct api_lock lock;
+    struct api_job job;
+    const struct content c = body_of(2);
+    GOES_WELL(api_lock(app, f.id, 60, NULL, &lock, &r));
+    GOES_WELL(api_unlock(other, f.id, lock.id, &r)); /* as an administrator may */
+    (void)api_replace(app, f.id, f.name, f.version, lock.id, &c, mem, &saved, &r);
+    assert_int_equal(r.status, 412);
+    if (getenv("DAV_LAPSES")) { /* lighttpd grants the refresh of a lock that is gone: then nobody can tell */
+        assert_int_equal(r.outcome, OUT_CONFLICT);
+        assert_string_equal(r.code, "LOCK_LOST");
+    }
+    holds(f.id, 1);
+
+    GOES_WELL(api_folder_create(app, NULL, "copies", mem, &folder, &r));
+    source = upload(folder.id, "lost.txt", 3);
+    GOES_WELL(api_lock(app, f.id, 60, NULL, &lock, &r));
+    const char *ids[] = {source.id};
+    (void)api_copy(other, ids, 1, NULL, &job, &r);
+    if (r.outcome == OUT_OK) {
+        assert_int_equal(job.n_ids, 1);
+        GOES_WELL(api_info(other, job.ids[0], mem, &copied, NULL, &r));
+        assert_string_equal(copied.name, "lost (1).txt");
+    } else { /* lighttpd looks at locks before it looks at Overwrite: F */
+        assert_int_equal(r.outcome, OUT_CONFLICT);
+        assert_int_equal(r.status, 423);
+    }
+    holds(f.id, 1);
+    GOES_WELL(api_unlock(app, f.id, lock.id, &r));
+}
+
 /* K05, K07: a lock that lapsed frees itself; its owner is judged by version, and a refresh keeps it. */
 static void a_lock_lapses(void **state)
 {
@@ -242,8 +279,8 @@ static void the_trash_gives_back(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        CASE(a_change_of_case_only), CASE(taken_names),   CASE(a_lock_on_what_is_gone),
-        CASE(a_lock_holds),          CASE(a_lock_lapses), CASE(the_trash_gives_back),
+        CASE(a_change_of_case_only),     CASE(taken_names),   CASE(a_lock_on_what_is_gone), CASE(a_lock_holds),
+        CASE(a_lost_lock_is_a_conflict), CASE(a_lock_lapses), CASE(the_trash_gives_back),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
