@@ -436,6 +436,23 @@ subtest 'the database dies while rows are written' => sub {
     whole('after the outage');
 };
 
+subtest 'the database dies under a job: the same server goes on with it' => sub {
+    my $folder = $drive->json('POST', '/api/files/folder', { name => 'held' })->{json}{id};
+    $drive->bulk(parent => $folder, files => [map { { name => "$_.txt", content => bytes(100, $_) } } 1 .. 20]);
+    is $stack->stack('pause', 'store')->{status}, 0, 'the store stands still';
+    my $copy = $drive->json('POST', '/api/files/copy', { ids => [$folder], parentId => undef });
+    my $job = $copy->{json}{jobId} // $copy->{json}{id};
+    ok wait_until(10, sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE status = 'active'}) eq '1' }), 'a job is at it';
+    ok wait_until(10, sub { $stack->sql(q{SELECT count(*) FROM copy_items WHERE NOT copied AND type = 'file'}) > 0 }), '  and has its list';
+    is $stack->stack('kill', 'postgres')->{status}, 0, 'the database is killed';
+    is $stack->stack('resume', 'store')->{status}, 0, 'the store goes on';
+    ok wait_until(60, sub { slurp("$stack->{dir}/.sim/logs/server.log") =~ /warn +jobs: \w{16}: cannot connect/ }), 'the job cannot be let go of';
+    is $stack->stack('start', 'postgres')->{status}, 0, 'the database is back';
+    my $end = $drive->job($copy);
+    is "$end->{status} $end->{json}{result}{count}", '200 21', 'and the copy is done' or diag $end->{body};
+    whole('after the outage');
+};
+
 subtest 'the server dies: jobs are taken up again, orphans are swept, what is not ours stays' => sub {
     my $folder = $drive->json('POST', '/api/files/folder', { name => 'many' })->{json}{id};
     $drive->bulk(parent => $folder, files => [map { { name => "$_.txt", content => bytes(100, $_) } } 1 .. 400]);
