@@ -101,9 +101,14 @@ static MAY_YIELD void verify_copy(struct bulk *b, struct api_result *r)
     if (!bulk_same(&made, &b->size)) {
         if (!bulk_count(b, b->source, &source, &asked) || !bulk_count(b, b->copy, &made, &asked))
             return;
-        if (!bulk_same(&made, &source))
-            call_wrong(r, "the copy holds %s, its source %s", bulk_totals_text(have, sizeof(have), &made),
-                       bulk_totals_text(want, sizeof(want), &source));
+        if (!bulk_same(&made, &source)) {
+            bool trash = false;
+            bulk_in_trash(b, NULL, &trash, &asked);
+            call_wrong(r, "the copy %s holds %s, its source %s %s%s", b->copy,
+                       bulk_totals_text(have, sizeof(have), &made), b->source,
+                       bulk_totals_text(want, sizeof(want), &source),
+                       trash && made.files > source.files ? ": deleted files are live again in the copy" : "");
+        }
     }
     if (r->outcome == OUT_OK)
         verify_storage(b, made.bytes, r);

@@ -92,6 +92,17 @@ subtest 'v2: a budget by address' => sub {
     like $h->{err}, qr/no sub-users, 3 accounts would do: sim seed 0 SCALE --accounts 3/, 'more apps than streams: what would do' or diag $h->{out}, $h->{err};
 };
 
+subtest 'v2: a copy that brings deleted files back is told in plain words' => sub {
+    my $d = FakeTma->new(revives => 1);
+    well(command($d, qw(seed 0 0.01 --bytes-scale 0.01)), 'seed');
+    spew("$dir/trashes", "trash 1\n");
+    command($d, qw(run 1 8 240 3 --mix), "$dir/trashes"); # whatever comes of it
+    my $r = command($d, 'bulk');
+    is $r->{status}, 1, 'bulk finds it';
+    like $r->{out}, qr/the copy \S+ holds \d+ files in \d+ folders, .*, its source \S+ \d+ files in \d+ folders, .*: deleted files are live again in the copy/, 'with both ids, and what it means'
+        or diag $r->{out}, $r->{err};
+};
+
 subtest 'v2: the other commands' => sub {
     like well(command($v2, qw(bigfiles 2 1)), 'bigfiles')->{out}, qr/^server: no /m, 'bigfiles: told at the head';
     well(command($v2, 'bulk'), 'bulk');

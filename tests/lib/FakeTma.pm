@@ -5,6 +5,7 @@ package FakeTma;
 #   my $d = FakeTma->new;                    # v2: no sub-users, pages, locks, versions, change feed, bucket settings
 #   my $d = FakeTma->new(flavour => 'v3');   # late v3: sub-users, pages, queued work, batches of events
 #   budget => 10000                          # requests in 15 minutes of a client address; a signed-in one counts twice
+#   revives => 1                             # a copy brings back what was deleted in its source
 #   queue_above => 1000, page_most => 500    # v3: items from which on moving to the trash is queued; of a page at most
 use strict;
 use warnings;
@@ -110,6 +111,7 @@ sub copy_tree {
     my $copy = $s->add($n->{account}, $n->{type}, $to, $n->{name}, $n->{body});
     $copy->{name} = $n->{name} if $n->{type} eq 'folder' && !$s->unique_folders;
     $s->copy_tree($_, $copy->{id}) for values %{ $s->kids($n->{account}, $n->{id}) };
+    $s->copy_tree($_, $copy->{id}) for grep { $s->{c}{revives} && $_->{trashed} && ($_->{parent} // '') eq $n->{id} } values %{ $s->{nodes} };
     return $copy;
 }
 sub to_trash { my ($s, $n) = @_; $s->unlink_node($n); $_->{trashed} = 1 for $n, $s->below($n); $n->{trash_top} = 1; return }
