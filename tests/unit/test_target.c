@@ -85,6 +85,20 @@ static void sources_in_order(void **state)
     target_done(&t);
 }
 
+static void what_editors_and_people_add(void **state)
+{
+    (void)state;
+    struct target t;
+    struct errinfo ei = {0};
+    put(".env", "\xEF\xBB\xBFTMA_URL=http://127.0.0.1:3200 # the copy\r\nexport\tREDIS_URL='redis://h' # cache\n"
+                "TMA_LOAD_PASSWORD=a#b\n");
+    assert_int_equal(target_load(&t, &ei), ERR_OK);
+    assert_string_equal(t.url, "http://127.0.0.1:3200");
+    assert_string_equal(t.redis_url, "redis://h");
+    assert_string_equal(t.password, "a#b");
+    target_done(&t);
+}
+
 /* A stale TMA_URL must not be judged with another server's database. */
 static void parts_of_another_server(void **state)
 {
@@ -113,6 +127,9 @@ static void bad_files(void **state)
     put(".env", "\nTMA_URL=\"http://127.0.0.1\n");
     assert_int_equal(target_load(&t, &ei), ERR_USAGE);
     assert_non_null(strstr(ei.msg, ".env line 2"));
+    put(".env", "TMA_URL=\"http://127.0.0.1\"x\n");
+    assert_int_equal(target_load(&t, &ei), ERR_USAGE);
+    assert_non_null(strstr(ei.msg, ".env line 1: something follows the closing quote"));
 }
 
 static void what_may_be_aimed_at(void **state)
@@ -160,9 +177,12 @@ static void what_may_be_aimed_at(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(nothing_is_set, clean),          cmocka_unit_test_setup(sources_in_order, clean),
-        cmocka_unit_test_setup(parts_of_another_server, clean), cmocka_unit_test_setup(bad_files, clean),
+        cmocka_unit_test_setup(nothing_is_set, clean),
+        cmocka_unit_test_setup(sources_in_order, clean),
+        cmocka_unit_test_setup(parts_of_another_server, clean),
+        cmocka_unit_test_setup(bad_files, clean),
         cmocka_unit_test_setup(what_may_be_aimed_at, clean),
+        cmocka_unit_test_setup(what_editors_and_people_add, clean),
     };
     return cmocka_run_group_tests_name("target", tests, enter, leave);
 }
