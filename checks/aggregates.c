@@ -87,8 +87,8 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     compare(t, sum, r);
     mem_free(sum);
     if (!(t->schema & SCHEMA_RECONCILE)) {
-        check_summary(r, "%" PRIu64 " folders, %" PRIu64 " wrong; reconcile_folder_aggregates is not offered",
-                      r->examined, r->wrong);
+        check_summary(r, "%s, %" PRIu64 " wrong; reconcile_folder_aggregates is not offered",
+                      COUNTED(r->examined, "folder"), r->wrong);
         return;
     }
     struct errinfo why = {0};
@@ -97,9 +97,9 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     if (theirs < 0)
         check_detail(r, "reconcile_folder_aggregates failed: %s", err_message(&why));
     else if ((uint64_t)theirs != ours)
-        check_detail(r, "reconcile_folder_aggregates would repair %" PRId64 " folders, our own sums say %" PRIu64,
-                     theirs, ours);
-    check_summary(r, "%" PRIu64 " folders, %" PRIu64 " wrong; reconcile_folder_aggregates says %" PRId64, r->examined,
+        check_detail(r, "reconcile_folder_aggregates would repair %s, our own sums say %" PRIu64,
+                     COUNTED((uint64_t)theirs, "folder"), ours);
+    check_summary(r, "%s, %" PRIu64 " wrong; reconcile_folder_aggregates says %" PRId64, COUNTED(r->examined, "folder"),
                   ours, theirs);
 }
 

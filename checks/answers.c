@@ -150,10 +150,9 @@ static void run(struct check_ctx *c, struct check_result *r)
         if (k.j->troubles[i].kind == LEDGER_UNANSWERED && k.j->troubles[i].how != LEDGER_NO_CONNECTION)
             judge_one(&k, &k.j->troubles[i]);
     r->examined = k.n + r->wrong + k.excused;
-    check_summary(r,
-                  "%zu writes and downloads answered, %" PRIu64 " requests forgotten or hung up on, %" PRIu64
-                  " others without an answer%s",
-                  k.n, r->wrong, k.excused, k.excused ? " (nobody was answered then, or the run cut them)" : "");
+    check_summary(
+        r, "%zu writes and downloads answered, %s forgotten or hung up on, %" PRIu64 " others without an answer%s", k.n,
+        COUNTED(r->wrong, "request"), k.excused, k.excused ? " (nobody was answered then, or the run cut them)" : "");
     if (r->examined == 0)
         check_not_run(r, "the run asked for nothing that its ledger keeps");
     mem_free(k.answers);

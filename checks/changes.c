@@ -225,11 +225,9 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         k.strays_why = "; listings do not tell when something was made";
     else
         look_for_strays(c, &k);
-    check_summary(r,
-                  "%" PRIu64 " acknowledged changes of %" PRIu64 " items, %" PRIu64 " wrong, %" PRIu64
-                  " items that nobody asked for%s%s",
-                  k.acknowledged, r->examined, r->wrong, k.strays, k.strays_why,
-                  check_others_text(others, sizeof(others), k.others));
+    check_summary(r, "%s of %s, %" PRIu64 " wrong, %s that nobody asked for%s%s",
+                  COUNTED(k.acknowledged, "acknowledged change"), COUNTED(r->examined, "item"), r->wrong,
+                  COUNTED(k.strays, "item"), k.strays_why, check_others_text(others, sizeof(others), k.others));
     mem_free(k.ops);
 }
 

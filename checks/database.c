@@ -81,12 +81,14 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     }
     r->examined = 1;
     if (now > before)
-        check_detail(r, "Postgres counted %" PRId64 " deadlocks %s; look for 'deadlock detected' in its log",
-                     now - before, c->since && c->since->known_pg ? "since the start" : "since its counters began");
+        check_detail(r, "Postgres counted %s %s; look for 'deadlock detected' in its log",
+                     COUNTED((uint64_t)(now - before), "deadlock"),
+                     c->since && c->since->known_pg ? "since the start" : "since its counters began");
     look_at_idle_transactions(c, r);
     uint64_t stills = judge_stills(c, r);
-    check_summary(r, "%" PRId64 " deadlocks, %" PRIu64 " writing transactions that stood still, %" PRIu64 " wrong",
-                  now > before ? now - before : 0, stills, r->wrong);
+    check_summary(r, "%s, %s that stood still, %" PRIu64 " wrong",
+                  COUNTED(now > before ? (uint64_t)(now - before) : 0, "deadlock"),
+                  COUNTED(stills, "writing transaction"), r->wrong);
 }
 
 const struct check check_database = {"database",

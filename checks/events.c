@@ -269,10 +269,10 @@ static void sum_up(struct judge *k)
     if (k->others)
         snprintf(others, sizeof(others), "; not timed, as somebody else changed the item too: %" PRIu64, k->others);
     check_summary(k->r,
-                  "%" PRIu64 " expected on %" PRIu64 " streams, %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64
-                  " duplicate, %" PRIu64 " out of order, %" PRIu64 " late%s%s%s%s",
-                  s->expected, k->streams, s->seen, s->lost, s->duplicate, s->out_of_order, s->late, text, p99,
-                  silent_text(k, silent, sizeof(silent)), others);
+                  "%" PRIu64 " expected on %s, %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64 " duplicate, %" PRIu64
+                  " out of order, %" PRIu64 " late%s%s%s%s",
+                  s->expected, COUNTED(k->streams, "stream"), s->seen, s->lost, s->duplicate, s->out_of_order, s->late,
+                  text, p99, silent_text(k, silent, sizeof(silent)), others);
 }
 
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)

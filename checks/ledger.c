@@ -511,11 +511,10 @@ static void report(struct judge *k)
                               str_thousands(a, sizeof(a), f->acknowledged), str_thousands(b, sizeof(b), f->found),
                               unknown_text(rest, sizeof(rest), f));
     }
-    check_summary(k->r,
-                  "%s changes acknowledged, %s found%s; %" PRIu64 " items looked at, %" PRIu64
-                  " of them in the trash, %" PRIu64 " files read%s%s",
-                  str_thousands(a, sizeof(a), all.acknowledged), str_thousands(b, sizeof(b), all.found),
-                  unknown_text(rest, sizeof(rest), &all), k->r->examined, k->trashed, k->read,
+    check_summary(k->r, "%s acknowledged, %s found%s; %s looked at, %" PRIu64 " of them in the trash, %s read%s%s",
+                  COUNTED(all.acknowledged, "change"), str_thousands(b, sizeof(b), all.found),
+                  unknown_text(rest, sizeof(rest), &all), COUNTED(k->r->examined, "item"), k->trashed,
+                  COUNTED(k->read, "file"),
                   journal_whole(k->j) ? "" : "; the run was cut short: its last moments are missing",
                   check_others_text(others, sizeof(others), k->others));
 }

@@ -314,8 +314,8 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         check_not_run(r, "the run took no edit locks%s%s", left.n ? "; still held: " : "", left.text);
     } else {
         const char *probed = probe(c, j, r);
-        check_summary(r, "%zu locks held, %" PRIu64 " wrong%s%s%s", n, r->wrong, probed, left.n ? "; still held: " : "",
-                      left.text);
+        check_summary(r, "%s held, %" PRIu64 " wrong%s%s%s", COUNTED(n, "lock"), r->wrong, probed,
+                      left.n ? "; still held: " : "", left.text);
     }
     mem_free(h);
 }

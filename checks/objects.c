@@ -231,8 +231,8 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         check_blocked(r, "the bucket could not be listed: %s", err_message(&ei));
     else {
         judge_suspects(c, &w);
-        check_summary(r, "%" PRIu64 " files, %" PRIu64 " objects, %" PRIu64 " wrong%s", r->examined,
-                      w.objects - w.swept, r->wrong,
+        check_summary(r, "%s, %s, %" PRIu64 " wrong%s", COUNTED(r->examined, "file"),
+                      COUNTED(w.objects - w.swept, "object"), r->wrong,
                       w.swept ? "; what broken requests had left was swept up meanwhile" : "");
     }
     for (size_t k = 0; k < w.n_orphans; k++)

@@ -198,9 +198,9 @@ static void run(struct check_ctx *c, struct check_result *r)
     for (size_t i = 0; i < k.j->n_reads; i++)
         judge_read(&k, &k.j->reads[i]);
     check_summary(r,
-                  "%" PRIu64 " downloads, %" PRIu64 " of revisions that the run wrote, %" PRIu64
+                  "%s, %" PRIu64 " of revisions that the run wrote, %" PRIu64
                   " after a write of the app's own, %" PRIu64 " wrong",
-                  r->examined, k.ours, k.after_own, r->wrong);
+                  COUNTED(r->examined, "download"), k.ours, k.after_own, r->wrong);
     mem_free(k.writes);
     mem_free(k.own);
     mem_free(k.any);

@@ -144,12 +144,12 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     int64_t before = c->since && c->since->known_server && c->since->server_errors <= now ? c->since->server_errors : 0;
     r->examined = 1;
     if (now > before)
-        check_detail(r, "the server counted %" PRId64 " errors (unexpected 5xx); look at its log for the requests",
-                     now - before);
+        check_detail(r, "the server counted %s (unexpected 5xx); look at its log for the requests",
+                     COUNTED((uint64_t)(now - before), "error"));
     judge_streams(c, r);
     int64_t streams = c->left[CHECK_REST_STREAMS] > 0 ? c->left[CHECK_REST_STREAMS] : 0;
-    check_summary(r, "%" PRId64 " server error%s, %" PRId64 " stream%s left open", now - before,
-                  now - before == 1 ? "" : "s", streams, streams == 1 ? "" : "s");
+    check_summary(r, "%s, %s left open", COUNTED((uint64_t)(now - before), "server error"),
+                  COUNTED((uint64_t)streams, "stream"));
 }
 
 const struct check check_server = {"server", "errors that the server counted itself, streams that it holds for nobody",

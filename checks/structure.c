@@ -81,8 +81,8 @@ static void run(struct check_ctx *c, struct check_result *r)
     char allowed[80] = "";
     uint64_t twins = find_twins(t, r);
     if (twins > 0 && !names_are_unique(t))
-        snprintf(allowed, sizeof(allowed), "; %" PRIu64 " names twice in a folder, which this server allows", twins);
-    check_summary(r, "%" PRIu64 " entries, %" PRIu64 " wrong%s", r->examined, r->wrong, allowed);
+        snprintf(allowed, sizeof(allowed), "; %s twice in a folder, which this server allows", COUNTED(twins, "name"));
+    check_summary(r, "%s, %" PRIu64 " wrong%s", COUNTED(r->examined, "entry"), r->wrong, allowed);
 }
 
 const struct check check_structure = {"structure", "no cycles, one living parent each, no two of a name in a folder",

@@ -66,7 +66,7 @@ static void run(struct check_ctx *c, struct check_result *r)
     if (n == 0 && unversioned > 0)
         check_not_run(r, "not offered: the server tells no versions");
     else
-        check_summary(r, "%zu acknowledged saves with versions, %" PRIu64 " wrong", n, r->wrong);
+        check_summary(r, "%s with versions, %" PRIu64 " wrong", COUNTED(n, "acknowledged save"), r->wrong);
     mem_free(saves);
 }
 

@@ -263,7 +263,7 @@ static MAY_YIELD void look_again(struct clean *c)
         struct pg_result *res = NULL;
         if (c->accounts[i].api && c->accounts[i].owner.id && add_ids(&c->accounts[i], &ids) == ERR_OK &&
             pg_run(c->pg, sql, 1, (const char *[]){buf_cstr(&ids)}, &res, NULL) == ERR_OK && pg_i64(res, 0, 0) > 0)
-            clean_left(c, "%" PRId64 " rows of %s", pg_i64(res, 0, 0), c->accounts[i].owner.email);
+            clean_left(c, "%s of %s", COUNTED((uint64_t)pg_i64(res, 0, 0), "row"), c->accounts[i].owner.email);
         pg_result_free(&res);
         buf_done(&ids);
     }

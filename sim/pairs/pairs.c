@@ -503,8 +503,8 @@ static void print_report(const struct pairs *p)
     str_format(line, sizeof(line), "pairs: %.2f pairs/s of %.2f asked; %llu sent, %llu succeeded, %llu failed",
                rate_reached(p), p->conf->per_s, (unsigned long long)p->sent, (unsigned long long)p->succeeded,
                (unsigned long long)p->failed);
-    fprintf(out, "%s\npairs: %llu messages, %llu errors%s\n", line, (unsigned long long)p->messages,
-            (unsigned long long)p->errors, p->saturated ? "; the worker pool was saturated: pairs began late" : "");
+    fprintf(out, "%s\npairs: %s, %s%s\n", line, COUNTED(p->messages, "message"), COUNTED(p->errors, "error"),
+            p->saturated ? "; the worker pool was saturated: pairs began late" : "");
     fprintf(out, "%-34s", "ms");
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         fprintf(out, " %9s", times[i].text);

@@ -243,9 +243,9 @@ static void judge(const struct command_reads *c)
         str_format(slower, sizeof(slower), ", %" PRIu64 " slower than %s at the p95", slow,
                    str_duration(limit, sizeof(limit), c->conf->p95_us));
     str_format(r->summary, sizeof(r->summary),
-               "%zu reads, %" PRIu64 " compared with the database%s%s, %" PRIu64 " not tried, %" PRIu64 " wrong%s",
-               n_reads, checked, c->stage.pg ? "" : ": ", c->stage.pg ? "" : err_message(&c->stage.pg_why), untried,
-               r->wrong - slow, slower);
+               "%s, %" PRIu64 " compared with the database%s%s, %" PRIu64 " not tried, %" PRIu64 " wrong%s",
+               COUNTED(n_reads, "read"), checked, c->stage.pg ? "" : ": ",
+               c->stage.pg ? "" : err_message(&c->stage.pg_why), untried, r->wrong - slow, slower);
 }
 
 /* ---- the course ---- */
@@ -254,7 +254,7 @@ static MAY_YIELD void run_part(struct command_reads *c, enum part part)
 {
     FILE *out = c->ctx->common->quiet ? NULL : c->ctx->out;
     if (out)
-        fprintf(out, "reading: %zu reads, %" PRId64 " times each, %s\n", n_reads, c->conf->times,
+        fprintf(out, "reading: %s, %s each, %s\n", COUNTED(n_reads, "read"), COUNTED((uint64_t)c->conf->times, "time"),
                 part == ALONE ? "alone" : "beside apps at work");
     struct progress *p = progress_new(out, c->ctx->tty, "reads", n_reads);
     for (size_t i = 0; i < n_reads && !c->stop; i++) {

@@ -346,9 +346,8 @@ static void report(struct command_refusals *c)
     write_rows(c->ctx->result, c->rows, false);
     judge_background(c, r);
     str_format(r->summary, sizeof(r->summary),
-               "%" PRIu64 " refusals held in every try, %" PRIu64 " failed, %" PRIu64 " not tried, %" PRIu64
-               " that this server allows",
-               counts[HELD], counts[FAILED], counts[NOT_TRIED], counts[ALLOWED]);
+               "%s held in every try, %" PRIu64 " failed, %" PRIu64 " not tried, %" PRIu64 " that this server allows",
+               COUNTED(counts[HELD], "refusal"), counts[FAILED], counts[NOT_TRIED], counts[ALLOWED]);
 }
 
 /* ---- the course ---- */

@@ -138,8 +138,8 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     const struct worker *w = &run->worker;
     FILE *out = run->ctx->out;
     char line[200], chaos[2000], a[32], b[32], s[32];
-    str_format(line, sizeof(line), "%" PRId64 " apps on %s, %u open folders each, %g actions/min each, %s", c->apps,
-               COUNTED(w->n_logins, "login"), run->plan.open_folders, c->per_minute,
+    str_format(line, sizeof(line), "%s on %s, %s each, %g actions/min each, %s", COUNTED((uint64_t)c->apps, "app"),
+               COUNTED(w->n_logins, "login"), COUNTED(run->plan.open_folders, "open folder"), c->per_minute,
                str_duration(s, sizeof(s), c->window_us));
     fprintf(out, "run: %s\n", line);
     if (run->plan.open_folders < c->open_folders)

@@ -119,8 +119,8 @@ static const struct world worlds[] = {
     {"changes: gone for good", &check_changes, {{ASKED, .op = OP_UPLOAD, .file = "u", .parent = "d", .name = "u", .from = 1, .to = 2}}, {FOLDER("d")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "gone for good"},
 
     /* ---- convergence ---- */
-    {"convergence: as the rows are", &check_convergence, {SAVE(0, "f", "1", "2", 5, 1, 2), {VIEW, .file = "d"}}, {FOLDER("d"), FILE_("f", "d", "2")}, .says = "1 views of folders, names and versions compared"},
-    {"convergence: one is missing", &check_convergence, {{VIEW, .file = "d", .other = "g"}}, {FOLDER("d"), FILE_("f", "d", "2"), FILE_("g", "d", "2")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "sees 1 entries in folder d"},
+    {"convergence: as the rows are", &check_convergence, {SAVE(0, "f", "1", "2", 5, 1, 2), {VIEW, .file = "d"}}, {FOLDER("d"), FILE_("f", "d", "2")}, .says = "1 view of folders, names and versions compared"},
+    {"convergence: one is missing", &check_convergence, {{VIEW, .file = "d", .other = "g"}}, {FOLDER("d"), FILE_("f", "d", "2"), FILE_("g", "d", "2")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "sees 1 entry in folder d"},
     {"convergence: an old version", &check_convergence, {SAVE(0, "f", "1", "2", 5, 1, 2), {VIEW, .file = "d", .before = "f"}}, {FOLDER("d"), FILE_("f", "d", "2")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "one of another version"},
     {"convergence: rows count versions otherwise", &check_convergence, {SAVE(0, "f", "1", "e2", 5, 1, 2), {VIEW, .file = "d", .before = "f"}}, {FOLDER("d"), FILE_("f", "d", "2")}, .says = "names compared"},
     {"convergence: known to be out of date", &check_convergence, {{VIEW, .file = "d", .other = "f", .flags = 1}, {VIEW, .file = "e"}}, {FOLDER("d"), FOLDER("e"), FILE_("f", "d", "2")}, .says = "out of date"},
