@@ -43,9 +43,9 @@ bool sftp_alive(const struct sftp *s);
 unsigned sftp_extensions(const struct sftp *s);
 const struct ssh *sftp_ssh(const struct sftp *s); /* for its counters */
 
-/* Each entry but "." and ".."; name lives until the callback returns. */
+/* Each entry but "." and ".."; name lives until the callback returns; false: enough, the listing ends there. */
 MAY_YIELD enum err sftp_list(struct sftp *s, const char *path,
-                             void (*entry)(void *arg, struct sv name, const struct sftp_attrs *a), void *arg,
+                             bool (*entry)(void *arg, struct sv name, const struct sftp_attrs *a), void *arg,
                              struct sftp_reply *r, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err sftp_stat(struct sftp *s, const char *path, struct sftp_attrs *out, struct sftp_reply *r,
                              struct errinfo *ei) WARN_UNUSED; /* links are not followed */

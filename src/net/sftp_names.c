@@ -58,21 +58,21 @@ enum err sftp_close_handle(struct sftp *s, struct sftp_handle *h, struct sftp_re
 /* ---- listing ---- */
 
 struct listing {
-    void (*entry)(void *arg, struct sv name, const struct sftp_attrs *a);
+    bool (*entry)(void *arg, struct sv name, const struct sftp_attrs *a);
     void *arg;
 };
 
-static enum err read_entries(const struct sftp_call *c, const struct listing *l, struct errinfo *ei)
+static enum err read_entries(const struct sftp_call *c, const struct listing *l, bool *more, struct errinfo *ei)
 {
     struct sftp_in in = {.rest = {c->body.data, c->body.len}};
     uint32_t n = sftp_in_u32(&in);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && *more; i++) {
         struct sv name;
         struct sftp_attrs a;
         if (!sftp_in_entry(&in, &name, &a))
             break;
         if (!sv_eq(name, SV(".")) && !sv_eq(name, SV("..")))
-            l->entry(l->arg, name, &a);
+            *more = l->entry(l->arg, name, &a);
     }
     return in.bad ? err_set(ei, ERR_PROTO, "sftp: malformed listing") : ERR_OK;
 }
@@ -89,7 +89,7 @@ static MAY_YIELD enum err read_folder(struct sftp *s, const struct sftp_handle *
         e = sftp_ask(s, &c, &o, SFTP_T_NAME, r, ei);
         bool more = e == ERR_OK && r->status == SFTP_OK;
         if (more)
-            e = read_entries(&c, l, ei);
+            e = read_entries(&c, l, &more, ei);
         sftp_forget(&c);
         if (!more)
             break;
@@ -100,7 +100,7 @@ static MAY_YIELD enum err read_folder(struct sftp *s, const struct sftp_handle *
 }
 
 enum err sftp_list(struct sftp *s, const char *path,
-                   void (*entry)(void *arg, struct sv name, const struct sftp_attrs *a), void *arg,
+                   bool (*entry)(void *arg, struct sv name, const struct sftp_attrs *a), void *arg,
                    struct sftp_reply *r, struct errinfo *ei)
 {
     const struct listing l = {entry, arg};

@@ -179,11 +179,12 @@ struct names {
     unsigned n, folders;
 };
 
-static void count(void *arg, struct sv name, const struct sftp_attrs *a)
+static bool count(void *arg, struct sv name, const struct sftp_attrs *a)
 {
     struct names *c = arg;
     c->n += sv_starts(name, SV("f"));
     c->folders += sftp_attrs_is_folder(a);
+    return true;
 }
 
 static void a_folder_of_many(void **state)

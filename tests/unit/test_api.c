@@ -109,7 +109,9 @@ static void begin(struct fixture *f, const char *const *answers)
     assert_int_equal(loop_new(&f->loop, &ei), ERR_OK);
     assert_int_equal(httpc_new(&f->http, f->loop, &(struct httpc_conf){0}, &ei), ERR_OK);
     assert_int_equal(
-        api_new(&f->api, &(struct api_conf){.base_url = f->url, .http = f->http, .timeout_us = 5 * US_PER_S}, &ei),
+        api_new(&f->api,
+                &(struct api_conf){.base_url = f->url, .http = f->http, .listing_most = 3, .timeout_us = 5 * US_PER_S},
+                &ei),
         ERR_OK);
     f->mem = arena_new(4096);
 }
@@ -252,8 +254,9 @@ static void broken_pages_fail_whole(void **state)
         ANSWER("200 OK", CUT_SHORT, "[" FILE_B ","), /* cut short */
         ANSWER("200 OK", "", "[{\"id\":\"b\",\"name\":\"B\",\"type\":\"file\","),
         ANSWER("200 OK", "", "{\"message\":\"not list\"}"),
+        ANSWER("200 OK", "X-Next-Cursor: c2\r\n", "[" FILE_A "," FILE_B "," FILE_A "]"), /* more than are taken */
     };
-    static const enum outcome want[] = {OUT_WRONG, OUT_SERVER, OUT_TRANSPORT, OUT_WRONG, OUT_WRONG};
+    static const enum outcome want[] = {OUT_WRONG, OUT_SERVER, OUT_TRANSPORT, OUT_WRONG, OUT_WRONG, OUT_WRONG};
     for (size_t i = 0; i < ARRAY_LEN(second); i++) {
         struct fixture f;
         struct api_result r;

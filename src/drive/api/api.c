@@ -69,6 +69,7 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
     a->http = conf->http;
     a->caps = a->dialect->caps;
     a->timeout_us = conf->timeout_us ? conf->timeout_us : DEFAULT_TIMEOUT_US;
+    a->listing_most = conf->listing_most ? conf->listing_most : DRIVE_LISTING_MOST;
     a->stream_bytes_per_s = conf->stream_bytes_per_s;
     a->stream_idle_us = conf->stream_idle_us ? conf->stream_idle_us : DEFAULT_IDLE_US;
     a->app_version = mem_strdup(conf->app_version);

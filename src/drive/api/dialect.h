@@ -92,10 +92,13 @@ struct api {
     bool went_on;      /* with a session that was known: api_went_on */
     char *app_version; /* NULL: ours */
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
+    size_t listing_most;
     unsigned caps, pages, extra; /* extra: requests that calls took beyond their first one */
     struct api *next, **link;    /* all clients of the program */
     bool locks_seen;             /* a lock call was answered as one: a 404 then means the file */
 };
+
+#define API_LISTING_ENDLESS "the listing has more than %zu entries"
 
 /* What every dialect's stream starts with. */
 struct api_stream {

@@ -19,6 +19,7 @@ struct api_conf {
     struct loop *loop;
     const char *app_version; /* told with the heartbeat; NULL: ours */
     struct httpc *http;
+    size_t listing_most;        /* entries; a listing of more fails. 0: DRIVE_LISTING_MOST */
     int64_t timeout_us;         /* of a request, 0: 60 s; transfers get as much again for each 4 MiB */
     int64_t stream_idle_us;     /* without a byte a stream is dead, 0: 75 s, as servers send a comment every 30 s */
     int64_t stream_bytes_per_s; /* its stream is read no faster, through the least buffers; 0: as it comes */

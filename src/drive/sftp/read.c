@@ -24,21 +24,26 @@ struct listing {
     struct arena *mem;
     const char *parent_id;
     struct drive_file *items; /* grows on the heap: the arena gives nothing back */
-    size_t n, cap;
+    size_t n, cap, most;
 };
 
 /* Links, sockets and the like are nobody's files; temporary names are on their way to another. */
-static void on_entry(void *arg, struct sv name, const struct sftp_attrs *a)
+static bool on_entry(void *arg, struct sv name, const struct sftp_attrs *a)
 {
     struct listing *l = arg;
     if (sftp_name_is_ours(name) || (!sftp_attrs_is_folder(a) && !sftp_attrs_is_file(a)))
-        return;
+        return true;
+    if (l->n == l->most) {
+        l->most = 0;
+        return false;
+    }
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 64;
         l->items = mem_realloc_array(l->items, l->cap, sizeof(*l->items));
     }
     const char *text = arena_strndup(l->mem, name.p, name.n);
     sftp_fill_file(l->op, l->mem, l->parent_id, text, a, &l->items[l->n++]);
+    return true;
 }
 
 enum err sftp_op_list(struct api *a, const char *id, struct arena *mem, struct drive_listing *out, struct api_result *r)
@@ -46,13 +51,15 @@ enum err sftp_op_list(struct api *a, const char *id, struct arena *mem, struct d
     struct sftp_op op;
     if (!sftp_op_begin(&op, a, r, false))
         return op.ei.code;
-    struct listing l = {.op = &op, .mem = mem, .parent_id = id};
+    struct listing l = {.op = &op, .mem = mem, .parent_id = id, .most = a->listing_most};
     const char *path = sftp_path_of(&op, mem, id);
     enum err e = ERR_OK;
     op.reply.status = SFTP_NO_SUCH_FILE;
     if (path)
         e = sftp_list(op.s, path, on_entry, &l, &op.reply, &op.ei);
     *out = (struct drive_listing){0};
+    if (!l.most)
+        e = err_set(&op.ei, ERR_LIMIT, API_LISTING_ENDLESS, a->listing_most);
     if (sftp_op_ok(&op, e) && l.n) {
         out->n = l.n;
         out->items = arena_alloc(mem, l.n * sizeof(*out->items));

@@ -426,11 +426,12 @@ static MAY_YIELD enum err put_mark(struct sftp_op *op, const char *mark)
     return e;
 }
 
-static void count_entry(void *arg, struct sv name, const struct sftp_attrs *a)
+static bool count_entry(void *arg, struct sv name, const struct sftp_attrs *a)
 {
     (void)name;
     (void)a;
     ++*(uint64_t *)arg;
+    return true;
 }
 
 static MAY_YIELD enum err claim(struct api *a, struct api_result *r)

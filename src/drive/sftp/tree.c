@@ -102,7 +102,7 @@ static void add(const char ***list, size_t *n, size_t *cap, const char *path)
     (*list)[(*n)++] = path;
 }
 
-static void on_entry(void *arg, struct sv name, const struct sftp_attrs *a)
+static bool on_entry(void *arg, struct sv name, const struct sftp_attrs *a)
 {
     struct walk *w = arg;
     const char *path = arena_printf(w->mem, "%s/" SV_FMT, w->folder, SV_ARG(name));
@@ -110,6 +110,7 @@ static void on_entry(void *arg, struct sv name, const struct sftp_attrs *a)
         add(&w->folders, &w->n_folders, &w->cap_folders, path);
     else
         add(&w->files, &w->n_files, &w->cap_files, path);
+    return true;
 }
 
 /* All folders, parents first, and everything else below path. */

@@ -57,6 +57,13 @@ static void note_caps(struct api *a, const struct drive_listing *page, bool has_
         a->caps &= ~(unsigned)API_CAP_VERSIONS;
 }
 
+static enum err endless(const struct api *a, struct api_result *r)
+{
+    char text[80];
+    str_format(text, sizeof text, API_LISTING_ENDLESS, a->listing_most);
+    return api_wrong(r, text);
+}
+
 static MAY_YIELD enum err one_page(struct api *a, const struct tma_call *c, struct pages *p, struct api_result *r)
 {
     struct http_resp resp;
@@ -72,7 +79,7 @@ static MAY_YIELD enum err one_page(struct api *a, const struct tma_call *c, stru
         goto out;
     }
     pages_add(p, &page);
-    err = pages_next(p, &resp, r);
+    err = p->n > a->listing_most ? endless(a, r) : pages_next(p, &resp, r);
     note_caps(a, &page, p->cursor[0] != '\0');
 out:
     json_free(&j);

@@ -119,12 +119,15 @@ struct multi {
     const struct http_resp *resp;
     struct dav_multistatus *parser; /* NULL: no 207 so far */
     int failed;                     /* the first failure's status */
+    size_t items, most;
     char href[160];
 };
 
 static bool on_item(void *arg, const struct dav_item *item)
 {
     struct multi *m = arg;
+    if (m->items++ > m->most) /* the folder itself is one of them */
+        return false;
     if (m->call->item)
         return m->call->item(m->call->arg, item);
     if (item->status >= 400 && !m->failed) {
@@ -256,6 +259,11 @@ static void verdict(struct attempt *t, enum err err, const struct errinfo *ei, s
     r->done = resp->done;
     r->bytes_up += resp->bytes_up;
     r->bytes_down += resp->bytes_down;
+    if (err && t->multi.items > t->multi.most + 1) {
+        str_format(r->reason, sizeof r->reason, API_LISTING_ENDLESS, t->multi.most);
+        r->outcome = OUT_WRONG;
+        return;
+    }
     if (err) {
         api_no_answer(r, err, t->c->write && resp->request_sent, ei);
         return;
@@ -281,7 +289,7 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
     enum err err = ERR_OK;
     struct mono sent = mono_now();
     api_result_init(r);
-    t.multi = (struct multi){.call = c, .resp = t.resp};
+    t.multi = (struct multi){.call = c, .resp = t.resp, .most = a->listing_most};
     for (size_t i = 0; c->headers[i] && !err; i++)
         if (sv_starts(sv_of(c->headers[i]), SV("Destination:")))
             err = buf_append_str(&t.destination, c->headers[i]);
@@ -293,6 +301,7 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
         a->extra++;
         http_resp_done(t.resp);
         dav_multistatus_free(&t.multi.parser);
+        t.multi.items = 0;
         r->reason[0] = r->code[0] = '\0';
     }
     if (!err && t.resp->status == 207)
