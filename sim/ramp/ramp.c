@@ -1,6 +1,7 @@
 /* The course of a ramp. A step is left only when all its sessions are gone and the server answers a small question as
  * fast as it did before the first step: what one step left behind must not be measured as the next one's. */
 #include "sim/ramp/ramp.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "drive/result/series.h"
 #include "sim/kill_switch.h"
@@ -222,10 +223,9 @@ static enum err close_log(struct ramp *r, struct errinfo *ei)
 {
     if (!r->log)
         return ERR_OK;
-    bool bad = ferror(r->log) != 0;
-    bad = fclose(r->log) != 0 || bad;
-    r->log = NULL;
-    return bad ? err_sys(ei, ERR_IO, "cannot write %s/sessions.csv", r->run_dir) : ERR_OK;
+    char file[300];
+    snprintf(file, sizeof(file), "%s/sessions.csv", r->run_dir);
+    return file_close(&r->log, file, ei);
 }
 
 static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)

@@ -1,5 +1,6 @@
 /* A ramp's figures, written three times: a table for people, JSON, CSV. One table of columns serves the two files. */
 #include "sim/ramp/report.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "sim/ramp/parts.h"
 
@@ -326,5 +327,5 @@ enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei)
         }
         fputc('\n', f);
     }
-    return fclose(f) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", file);
+    return file_close(&f, file, ei);
 }

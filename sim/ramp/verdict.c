@@ -1,6 +1,7 @@
 /* What a ramp comes to. Predictions are put down before the first session, so that the test can prove them wrong; the
  * verdict says where the knee is and what set it, the limit that follows, what ended the ramp, and which predictions
  * held. Of a ramp that was repeated every figure is a range. */
+#include "base/file.h"
 #include "base/mem.h"
 #include "sim/ramp/cause.h"
 #include "sim/ramp/knee.h"
@@ -168,6 +169,13 @@ static enum err open_predictions(const struct ramp *r, const char *mode, FILE **
     return *out ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", file);
 }
 
+static enum err close_predictions(const struct ramp *r, FILE **f, struct errinfo *ei)
+{
+    char file[300];
+    snprintf(file, sizeof(file), "%s/predictions.txt", r->run_dir);
+    return file_close(f, file, ei);
+}
+
 enum err ramp_predict(const struct ramp *r, struct errinfo *ei)
 {
     char now[40];
@@ -182,7 +190,7 @@ enum err ramp_predict(const struct ramp *r, struct errinfo *ei)
         fprintf(f, "%s\n", r->conf->expect[i].text);
         ramp_say(r, "predicted: %s", r->conf->expect[i].text);
     }
-    return fclose(f) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s/predictions.txt", r->run_dir);
+    return close_predictions(r, &f, ei);
 }
 
 static void write_span(struct jsonw *w, const char *least, const char *most, const struct span *s)
@@ -226,7 +234,7 @@ static enum err score_all(const struct verdict *v, struct result *out, struct er
     }
     jsonw_end_array(&w);
     result_part(out, "predictions", &w);
-    return fclose(f) == 0 ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s/predictions.txt", r->run_dir);
+    return close_predictions(r, &f, ei);
 }
 
 /* ---- telling ---- */

@@ -40,3 +40,13 @@ enum err file_replace(const char *path, const struct buf *text, struct errinfo *
         unlink(temporary);
     return e;
 }
+
+enum err file_close(FILE **f, const char *path, struct errinfo *ei)
+{
+    bool bad = ferror(*f) != 0;
+    bool last = fclose(*f) != 0;
+    *f = NULL;
+    if (last)
+        return err_sys(ei, ERR_IO, "cannot write %s", path);
+    return bad ? err_set(ei, ERR_IO, "cannot write all of %s", path) : ERR_OK;
+}
