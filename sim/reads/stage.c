@@ -40,8 +40,8 @@ static MAY_YIELD enum err login_add(struct reads_stage *s, const char *email, st
         return e;
     if (!sign_in(s, a, email, r)) {
         api_free(&a);
-        return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "%s cannot sign in: %s; fill the server with sim seed",
-                       email, r->reason);
+        return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "%s cannot sign in: %s%s", email, r->reason,
+                       outcome_is_no(r->outcome) ? "; fill the server with sim seed" : "");
     }
     s->logins = mem_realloc_array(s->logins, s->n_logins + 1, sizeof(*s->logins));
     s->logins[s->n_logins++] = a;

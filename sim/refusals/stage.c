@@ -74,7 +74,8 @@ static MAY_YIELD enum err admin_in(struct stage *s, struct errinfo *ei)
         return e;
     if (*s->stop)
         return err_set(ei, ERR_INTERRUPTED, "interrupted while signing in");
-    return err_set(ei, ERR_ENV, ADMIN " cannot sign in: %s; fill the server first with sim seed", r.reason);
+    return err_set(ei, ERR_ENV, ADMIN " cannot sign in: %s%s", r.reason,
+                   outcome_is_no(r.outcome) ? "; fill the server first with sim seed" : "");
 }
 
 /* Our own account: signed in, or signed up while the administrator lets people in. */
@@ -328,8 +329,8 @@ static MAY_YIELD enum err make_things(struct stage *s, struct errinfo *ei)
     for (size_t i = 0; i < ARRAY_LEN(files) && ok; i++)
         ok = make_file(s, files[i], 3000, &r);
     if (!ok || !make_file(s, THING_BIG, 2 * REFUSAL_ROOM, &r))
-        return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV,
-                       "nothing can be stored to be refused later: %s; fill the server first with sim seed", r.reason);
+        return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "nothing can be stored to be refused later: %s",
+                       r.reason);
     make_stale(s);
     make_locks(s);
     put_in_trash(s, THING_TRASHED);

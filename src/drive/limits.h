@@ -13,7 +13,8 @@
 #define DRIVE_LOGINS_PER_15MIN   25
 #define DRIVE_HEARTBEAT_US       (60 * US_PER_S)
 #define DRIVE_WAIT_MOST_US       (3600 * US_PER_S) /* windows are 15 and 30 min: who asks for more refuses */
-#define DRIVE_LISTING_MOST       1000000 /* entries of one listing that are taken: memory must not be the server's to spend \
-                                          */
+#define DRIVE_LISTING_MOST                                                                                             \
+    1000000 /* entries of one listing that are taken: memory must not be the server's to spend                         \
+             */
 #define DRIVE_EMAIL_DOMAIN "@load.test"
 #endif

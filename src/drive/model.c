@@ -63,6 +63,11 @@ bool outcome_is_failure(enum outcome o)
     return o != OUT_OK && o != OUT_CONFLICT && o != OUT_THROTTLED && o != OUT_OUTAGE;
 }
 
+bool outcome_is_no(enum outcome o)
+{
+    return o == OUT_CLIENT || o == OUT_REFUSED;
+}
+
 enum outcome outcome_of_status(int status)
 {
     switch (status) {

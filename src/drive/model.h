@@ -84,6 +84,7 @@ enum outcome {
 const char *outcome_key(enum outcome o);
 /* Conflicts and throttling are the server working as designed, an outage was ordered; the rest but OK is failed. */
 bool outcome_is_failure(enum outcome o);
+bool outcome_is_no(enum outcome o); /* the server answered, and said no */
 /* From an HTTP status: 2xx/304 OK; 409 412 423 CONFLICT; 403 413 507 REFUSED; 429 THROTTLED; 408 TIMEOUT; 5xx SERVER;
  * else CLIENT. */
 enum outcome outcome_of_status(int status);

@@ -47,6 +47,17 @@ static void statuses(void **state)
     }
 }
 
+/* After which it helps to say what the server lacks; a server that did not answer is not told to be filled. */
+static void noes(void **state)
+{
+    (void)state;
+    assert_true(outcome_is_no(outcome_of_status(401)));
+    assert_true(outcome_is_no(outcome_of_status(403)));
+    assert_false(outcome_is_no(outcome_of_status(429)));
+    assert_false(outcome_is_no(outcome_of_status(503)));
+    assert_false(outcome_is_no(OUT_TIMEOUT));
+}
+
 static void sums_stay_in_range(void **state)
 {
     (void)state;
@@ -69,6 +80,6 @@ static void sums_stay_in_range(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(statuses),
-                                       cmocka_unit_test(sums_stay_in_range)};
+                                       cmocka_unit_test(sums_stay_in_range), cmocka_unit_test(noes)};
     return cmocka_run_group_tests_name("model", tests, NULL, NULL);
 }
