@@ -169,15 +169,17 @@ static void judge_stray(struct judge *k, const struct pg_result *res, int i)
         pg_str(res, i, 0));
 }
 
-/* Rows younger than the run, in folders that its apps worked in, which no record names. */
+/* Rows made during the run, in folders that its apps worked in, which no record names. */
 static MAY_YIELD void look_for_strays(struct check_ctx *c, struct judge *k)
 {
     static const char sql[] =
         "SELECT id, name, type, parent_id, to_char(created_at AT TIME ZONE 'UTC', 'HH24:MI:SS.MS\"Z\"')"
         " FROM files WHERE created_at >= timestamptz 'epoch' + $1::bigint * interval '1 microsecond'"
+        " AND ($2::bigint IS NULL OR created_at <= timestamptz 'epoch' + $2::bigint * interval '1 microsecond')"
         " AND parent_id IS NOT NULL ORDER BY created_at, id";
-    char since[32];
-    const char *params[] = {since};
+    char since[32], until[32];
+    int64_t ended_us = check_ended_us(c);
+    const char *params[] = {since, ended_us == INT64_MAX ? NULL : until};
     struct pg_result *res = NULL;
     struct errinfo ei;
     struct map *known = map_new(), *folders = map_new();
@@ -189,9 +191,10 @@ static MAY_YIELD void look_for_strays(struct check_ctx *c, struct judge *k)
         map_put(folders, sv_of(o->op == OP_COPY || o->op == OP_MOVE ? o->other_id : o->parent_id), k);
     }
     snprintf(since, sizeof(since), "%" PRId64, check_began_us(c));
+    snprintf(until, sizeof(until), "%" PRId64, ended_us);
     if (!c->pg)
         k->strays_why = "; what nobody asked for was not looked for without the database";
-    else if (k->j->n > 0 && pg_run(c->pg, sql, 1, params, &res, &ei) != ERR_OK)
+    else if (k->j->n > 0 && pg_run(c->pg, sql, 2, params, &res, &ei) != ERR_OK)
         k->strays_why = "; rows do not tell when they were made";
     for (int i = 0; res && i < pg_rows(res); i++)
         if (!map_get(known, sv_of(pg_str(res, i, 0))) && map_get(folders, sv_of(pg_str(res, i, 3))))

@@ -54,6 +54,7 @@ struct check_baseline {
     bool known_pg, known_server, known_overrun, known_streams, known_clock;
     int64_t deadlocks, server_errors, streams;
     int64_t clock_us;            /* the database's, so that rows younger than the run are told by one clock */
+    int64_t wall_us;             /* this machine's at that moment */
     int64_t overrun;             /* bytes that accounts use beyond their limits */
     char owner[CHECK_OWNER_MAX]; /* id of the first owner: other accounts have others; "": not known */
 };

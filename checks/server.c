@@ -49,6 +49,7 @@ void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
         out->known_pg = check_read_deadlocks(pg, &out->deadlocks, &ei) == ERR_OK;
         out->known_overrun = check_read_overrun(pg, &out->overrun, &ei) == ERR_OK;
         out->known_clock = read_clock(pg, &out->clock_us, &ei) == ERR_OK;
+        out->wall_us = wall_now().us;
         if (check_read_owner(ctx, pg, out->owner, sizeof(out->owner), &ei) != ERR_OK)
             out->owner[0] = '\0';
         pg_pool_free(&pg);
@@ -92,6 +93,7 @@ static const struct {
     MEMBER("bytes_over_limits", known_overrun, overrun),
     MEMBER("streams", known_streams, streams),
     MEMBER("database_clock_us", known_clock, clock_us),
+    MEMBER("clock_us", known_clock, wall_us),
 #undef MEMBER
 };
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define ENDED_SLACK_US US_PER_S /* what the two clocks and the milliseconds of the end may differ by */
+
 /* As the table of changes calls what the apps do. */
 static const struct {
     enum drive_op op;
@@ -25,6 +27,15 @@ int64_t check_began_us(const struct check_ctx *c)
     if (c->since && c->since->known_clock)
         return c->since->clock_us;
     return c->journal->n ? c->journal->ops[0].wall_us : 0;
+}
+
+int64_t check_ended_us(const struct check_ctx *c)
+{
+    struct wall ended;
+    const char *text = c->offline && c->journal ? json_str(json_get(c->journal->run, "ended")) : NULL;
+    if (!text || !wall_parse(text, &ended) || !c->since || !c->since->known_clock || ended.us < c->since->wall_us)
+        return INT64_MAX;
+    return c->since->clock_us + (ended.us - c->since->wall_us) + ENDED_SLACK_US;
 }
 
 enum err check_read_owner(struct cmd_ctx *ctx, struct pg_pool *pg, char *dst, size_t n, struct errinfo *ei)

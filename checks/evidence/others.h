@@ -6,6 +6,8 @@
 
 /* When the run began, by the database's clock where it is known. */
 int64_t check_began_us(const struct check_ctx *c);
+/* And when it had ended, likewise; INT64_MAX: judged at its own end, or not known. */
+int64_t check_ended_us(const struct check_ctx *c);
 /* The id of the first owner, "" when there is none. */
 MAY_YIELD enum err check_read_owner(struct cmd_ctx *ctx, struct pg_pool *pg, char *dst, size_t n,
                                     struct errinfo *ei) WARN_UNUSED;

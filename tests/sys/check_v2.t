@@ -58,6 +58,6 @@ rows();
 $pg->sql("INSERT INTO files (id, name, type, parent_id, user_id) SELECT 'twin', name, 'folder', parent_id, user_id FROM files WHERE type = 'folder' AND parent_id IS NULL LIMIT 1");
 ($r, $c) = check('--only', 'structure');
 is $r->{status}, 0, 'a folder\'s name twice' or diag $r->{out};
-like $c->{structure}{summary}, qr/0 wrong; 1 names twice in a folder, which this server allows$/, 'is told, not held against it';
+like $c->{structure}{summary}, qr/0 wrong; 1 name twice in a folder, which this server allows$/, 'is told, not held against it';
 
 done_testing;
