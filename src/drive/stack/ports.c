@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PORT_TRIES 200
+#define PORT_TRIES     400
+#define OUTGOING_PORTS 32768
 
 static struct sockaddr_in loopback(int port)
 {
@@ -110,13 +111,21 @@ void stack_release_ports(const struct stack *s)
     arena_free(&mem);
 }
 
+/* Among the ports that the kernel gives to outgoing connections it gives the even ones (it keeps the odd ones for
+ * bind): an odd one of ours is not in use by somebody's connection when a part is started again. */
+static int usable_from(int port)
+{
+    return port < OUTGOING_PORTS ? port : port | 1;
+}
+
 enum err stack_choose_port(struct part *p, int from, struct errinfo *ei)
 {
     struct arena *mem = arena_new(4096);
     bool found = false;
     (void)!mkdir(claims_folder(mem), 0700);
     const char *written = claim_written(p->stack, mem); /* where it cannot be, nobody has claims */
-    for (int port = from; port < from + PORT_TRIES && port < 65536 && !found; port++) {
+    for (int port = usable_from(from); port < from + PORT_TRIES && port < 65536 && !found;
+         port = usable_from(port + 1)) {
         if (!stack_port_free(port) || (written && !claim(p->stack, mem, written, port)))
             continue;
         p->port = port;

@@ -42,7 +42,7 @@ static MAY_YIELD enum err answers(struct part *p, struct errinfo *ei)
 const struct part_ops stack_redis = {
     .name = "redis",
     .program = "redis-server",
-    .port = 56380,
+    .port = 56381,
     .stop_signal = SIGTERM,
     .stop_grace_s = 5,
     .command = command,

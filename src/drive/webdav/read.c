@@ -172,6 +172,8 @@ enum err webdav_storage(struct api *a, struct api_storage *out, struct api_resul
         a->caps &= ~(unsigned)API_CAP_STORAGE;
         return api_absent(r, api_cap_text(API_CAP_STORAGE));
     }
+    if (dav_of(a)->own_cloud && look.total >= 0)
+        look.used = look.total; /* what they tell as quota may be five minutes old (seen on Nextcloud 24) */
     *out = (struct api_storage){look.used, look.available < 0 ? -1 : look.used + look.available, look.available};
     return ERR_OK;
 }
