@@ -3,6 +3,7 @@
 #include "seed/names.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "drive/model.h"
 #include "drive/path.h"
 #include <ctype.h>
@@ -379,15 +380,12 @@ const char *names_folder(struct names *s, struct rng *r, struct arena *mem)
     return give(s, text, "", mem);
 }
 
-/* At a character's begin; a space at the end is no name's end. */
+/* A space at the end is no name's end. */
 static void cut_stem(char *text, size_t max)
 {
-    size_t n = strlen(text);
-    if (n <= max)
+    if (strlen(text) <= max)
         return;
-    n = max;
-    while (n > 1 && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
+    size_t n = utf8_cut(sv_of(text), max);
     while (n > 1 && (text[n - 1] == ' ' || text[n - 1] == '-'))
         n--;
     text[n] = '\0';

@@ -33,10 +33,9 @@ char *look_at(const struct check_ctx *c, enum look how, const char *id, char dst
         return dst;
     }
     uint32_t node = c->tree ? tree_find(c->tree, id) : TREE_NONE;
-    const struct journal_op *op = c->journal ? named(c->journal, id) : NULL;
     if (node != TREE_NONE)
-        tree_path(c->tree, node, dst, LOOK_MAX);
-    else
-        snprintf(dst, LOOK_MAX, "%s", op ? op->name : id);
+        return tree_path(c->tree, node, dst, LOOK_MAX);
+    const struct journal_op *op = c->journal ? named(c->journal, id) : NULL;
+    snprintf(dst, LOOK_MAX, "%s", op ? op->name : id);
     return dst;
 }
