@@ -11,8 +11,8 @@
 #include "net/httpc.h"
 #include "net/loop.h"
 #include "sim/arguments.h"
-#include "sim/kill_switch.h"
 #include "sim/outputs.h"
+#include "sim/stop/kill_switch.h"
 #include "sim/usage.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* The same through the drive: eight apps of the seeded accounts, in a folder of their own that is removed for good. */
 #include "sim/app/call.h"
 #include "sim/app/run_folders.h"
+#include "sim/app/solo.h"
 #include "sim/baseline/baseline.h"
-#include "sim/solo.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The order: trees by the server's own calls, sub-users, objects that are left under our accounts' names, accounts with
  * what names them, Redis keys. What fails is noted and the rest goes on. */
-#include "sim/remove.h"
+#include "sim/app/remove.h"
 #include "base/mem.h"
 #include "sim/clean/clean.h"
 

@@ -7,8 +7,8 @@
 #include "base/version.h"
 #include "drive/cmd.h"
 #include "net/http_url.h"
+#include "sim/app/open_files.h"
 #include "sim/http/report.h"
-#include "sim/open_files.h"
 #include "sim/watch/server_watch.h"
 
 #include <errno.h>

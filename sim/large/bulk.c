@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/api/scrape.h"
-#include "sim/large/bulk_impl.h"
+#include "sim/large/impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

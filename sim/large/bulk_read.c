@@ -1,6 +1,6 @@
 /* Looking around for bulk: how large something is, whether it is there. */
 #include "base/mem.h"
-#include "sim/large/bulk_impl.h"
+#include "sim/large/impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

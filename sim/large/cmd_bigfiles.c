@@ -1,7 +1,7 @@
 /* `sim bigfiles`: many large uploads at once, then all of them downloaded, the server's memory watched. */
 #include "drive/cmd.h"
+#include "sim/app/solo.h"
 #include "sim/large/bigfiles.h"
-#include "sim/solo.h"
 
 #include <stdio.h>
 

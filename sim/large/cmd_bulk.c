@@ -1,7 +1,7 @@
 /* `sim bulk`: the largest top-level folder copied, the copy trashed, then deleted for good. */
 #include "drive/cmd.h"
+#include "sim/app/solo.h"
 #include "sim/large/bulk.h"
-#include "sim/solo.h"
 
 struct bulk_options {
     int64_t timeout_us, server_pid;

@@ -3,8 +3,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "drive/cmd.h"
+#include "sim/app/solo.h"
 #include "sim/pairs/pairs.h"
-#include "sim/solo.h"
 
 #include <errno.h>
 #include <stdio.h>

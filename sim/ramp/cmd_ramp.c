@@ -1,7 +1,7 @@
 /* `sim ramp`: more and more sessions at once, step by step, to see where a server stops scaling. */
 #include "drive/cmd.h"
+#include "sim/app/solo.h"
 #include "sim/ramp/ramp.h"
-#include "sim/solo.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The figures of a step by name, for conditions and predictions. */
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 
 /* Not asked for, but heard: it grows with the square of the apps. */
 static bool is_heard(int op)

@@ -1,8 +1,8 @@
 /* A folder of the ramp's own in each account that it works in, where the server knows folders; taken away at the end.
  */
 #include "base/mem.h"
-#include "sim/ramp/parts.h"
-#include "sim/remove.h"
+#include "sim/app/remove.h"
+#include "sim/ramp/impl.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * and at work; then others come. They must be refused, each within a second, and those inside must not feel it. */
 #include "base/mem.h"
 #include "sim/ramp/crowd.h"
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 
 #define EXTRA_LEAST 10
 #define EXTRA_SHARE 4    /* a quarter more */

@@ -4,13 +4,13 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "drive/result/series.h"
-#include "sim/kill_switch.h"
 #include "sim/ramp/crowd.h"
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 #include "sim/ramp/report.h"
 #include "sim/ramp/told.h"
 #include "sim/run/report.h"
 #include "sim/run/rundir.h"
+#include "sim/stop/kill_switch.h"
 
 #include <errno.h>
 #include <stdio.h>

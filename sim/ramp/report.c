@@ -2,7 +2,7 @@
 #include "sim/ramp/report.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "sim/ramp/session.h"
 #include "base/mem.h"
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 
 #include <inttypes.h>
 #include <stdio.h>

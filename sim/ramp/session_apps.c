@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "sim/app/fleet.h"
 #include "sim/app/logins.h"
-#include "sim/open_files.h"
+#include "sim/app/open_files.h"
 #include "sim/ramp/session.h"
 #include "sim/run/phase.h"
 

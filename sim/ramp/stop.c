@@ -2,7 +2,7 @@
  * is how tests become outages. A figure of the machine must stay over its line for 3 s, since one slow write is no sign
  * of anything; shares and percentiles wait for 20 samples, or for the end of the step. */
 #include "base/mem.h"
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 #include "sim/ramp/told.h"
 
 #define LOOK_US     (250 * US_PER_MS)

@@ -1,6 +1,6 @@
 /* A step of five minutes must not look as if it hung. */
 #include "sim/ramp/told.h"
-#include "sim/ramp/parts.h"
+#include "sim/ramp/impl.h"
 
 #include <stdio.h>
 

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "sim/ramp/cause.h"
+#include "sim/ramp/impl.h"
 #include "sim/ramp/knee.h"
-#include "sim/ramp/parts.h"
 #include "sim/ramp/report.h"
 
 #include <math.h>

@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/api/caps.h"
+#include "sim/app/remove.h"
 #include "sim/app/turn.h"
 #include "sim/reads/read.h"
-#include "sim/remove.h"
 
 #include <inttypes.h>
 #include <stdio.h>

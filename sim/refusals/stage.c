@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "drive/api/caps.h"
 #include "drive/wire.h"
+#include "sim/app/remove.h"
 #include "sim/app/turn.h"
-#include "sim/remove.h"
 
 #include <inttypes.h>
 #include <stdio.h>

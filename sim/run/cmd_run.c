@@ -4,16 +4,16 @@
 #include "drive/api/caps.h"
 #include "sim/app/fleet.h"
 #include "sim/app/logins.h"
+#include "sim/app/open_files.h"
 #include "sim/app/storm.h"
+#include "sim/app/timeline.h"
 #include "sim/large/bigfiles.h"
 #include "sim/large/bulk.h"
-#include "sim/open_files.h"
 #include "sim/run/inject.h"
 #include "sim/run/phase.h"
 #include "sim/run/plan.h"
 #include "sim/run/rundir.h"
 #include "sim/run/stills.h"
-#include "sim/run/timeline.h"
 #include "sim/watch/watch.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "base/mem.h"
 #include "drive/result/series.h"
 #include "sim/app/stream.h"
-#include "sim/run/timeline.h"
+#include "sim/app/timeline.h"
 #include "sim/watch/watch.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "drive/result/series.h"
-#include "sim/kill_switch.h"
+#include "sim/stop/kill_switch.h"
 
 #include <inttypes.h>
 #include <stdio.h>

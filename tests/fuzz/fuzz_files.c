@@ -6,7 +6,7 @@
 #include "drive/target.h"
 #include "folder.h"
 #include "net/ssh.h"
-#include "sim/kill_switch.h"
+#include "sim/stop/kill_switch.h"
 
 static char *values[2];
 

@@ -1,4 +1,4 @@
-#include "sim/kill_switch.h"
+#include "sim/stop/kill_switch.h"
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>

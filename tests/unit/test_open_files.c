@@ -1,5 +1,5 @@
 /* What the limit of open files lets through. */
-#include "sim/open_files.h"
+#include "sim/app/open_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

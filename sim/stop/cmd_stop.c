@@ -2,7 +2,7 @@
  * back when they are gone. A stopped generator lets its locks go and reports; one that does not end is killed. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "sim/kill_switch.h"
+#include "sim/stop/kill_switch.h"
 #include "store/kv.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-#ifndef SIM_OPEN_FILES_H
-#define SIM_OPEN_FILES_H
+#ifndef SIM_APP_OPEN_FILES_H
+#define SIM_APP_OPEN_FILES_H
 /* Whether this machine lets us have as many connections as were asked for. Layer 3. */
 #include "base/err.h"
 

@@ -1,5 +1,5 @@
-#ifndef SIM_KILL_SWITCH_H
-#define SIM_KILL_SWITCH_H
+#ifndef SIM_STOP_KILL_SWITCH_H
+#define SIM_STOP_KILL_SWITCH_H
 /* What makes `sim stop` reach every generator. While a command makes load, a file of its process stands in a folder of
  * this user's ($TMPDIR or /tmp, drivesim-UID), and SIGUSR1 stops it; where the target's Redis is given it also listens
  * on a channel there, and its connection bears its name, so that others of the run see it from their machines and see

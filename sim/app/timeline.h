@@ -1,5 +1,5 @@
-#ifndef SIM_RUN_TIMELINE_H
-#define SIM_RUN_TIMELINE_H
+#ifndef SIM_APP_TIMELINE_H
+#define SIM_APP_TIMELINE_H
 /* The outages of a run on its time axis, those that were ordered and those that were seen: while it runs, in its
  * summary, in its JSON. Layer 3. */
 #include "drive/result/result.h"

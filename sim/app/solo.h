@@ -1,5 +1,5 @@
-#ifndef SIM_SOLO_H
-#define SIM_SOLO_H
+#ifndef SIM_APP_SOLO_H
+#define SIM_APP_SOLO_H
 /* A scenario that has the server for itself: logins signed in and kept, the server's memory watched, one Ctrl-C drains
  * and the second cuts, the command's result complete in the end. Layer 3. */
 #include "sim/app/worker.h"

@@ -1,5 +1,5 @@
-#ifndef SIM_RAMP_PARTS_H
-#define SIM_RAMP_PARTS_H
+#ifndef SIM_RAMP_IMPL_H
+#define SIM_RAMP_IMPL_H
 /* Internal to a ramp: what its parts ask of each other. Layer 3. */
 #include "sim/ramp/ramp.h"
 

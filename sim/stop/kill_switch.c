@@ -1,4 +1,4 @@
-#include "sim/kill_switch.h"
+#include "sim/stop/kill_switch.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/kv.h"

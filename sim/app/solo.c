@@ -1,9 +1,9 @@
-#include "sim/solo.h"
+#include "sim/app/solo.h"
 #include "base/mem.h"
 #include "drive/api/caps.h"
 #include "sim/app/logins.h"
-#include "sim/open_files.h"
-#include "sim/run/timeline.h"
+#include "sim/app/open_files.h"
+#include "sim/app/timeline.h"
 #include "sim/watch/watch.h"
 
 #include <stdio.h>

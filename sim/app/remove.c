@@ -1,4 +1,4 @@
-#include "sim/remove.h"
+#include "sim/app/remove.h"
 #include "base/rng.h"
 #include "sim/app/pace.h"
 

@@ -1,4 +1,4 @@
-#include "sim/run/timeline.h"
+#include "sim/app/timeline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-#ifndef SIM_LARGE_BULK_IMPL_H
-#define SIM_LARGE_BULK_IMPL_H
+#ifndef SIM_LARGE_IMPL_H
+#define SIM_LARGE_IMPL_H
 /* What the files bulk*.c share: the state of the scenario, and its looking around (bulk_read.c). Layer 3. */
 #include "sim/app/errand.h"
 #include "sim/app/run_folders.h"

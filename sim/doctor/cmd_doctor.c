@@ -5,7 +5,7 @@
 #include "drive/api/caps.h"
 #include "drive/stack/stack.h"
 #include "net/work.h"
-#include "sim/open_files.h"
+#include "sim/app/open_files.h"
 #include "store/kv.h"
 #include "store/pg.h"
 

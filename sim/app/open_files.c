@@ -1,4 +1,4 @@
-#include "sim/open_files.h"
+#include "sim/app/open_files.h"
 
 #include "base/str.h"
 

@@ -1,5 +1,5 @@
-#ifndef SIM_REMOVE_H
-#define SIM_REMOVE_H
+#ifndef SIM_APP_REMOVE_H
+#define SIM_APP_REMOVE_H
 /* Removing for good through the client's own calls, for commands without apps: trash, purge, and the server's jobs
  * waited for. Budgets are waited out. Layer 3. */
 #include "drive/api/api.h"
