@@ -95,7 +95,7 @@ $(OBJ)/flags: FORCE
 
 # ---- tests: make test runs all of them, each kind also stands alone. PROVE_FLAGS=-v shows each line ----
 PROVE = prove --timer $(PROVE_FLAGS) --exec 'perl tests/one'
-export FAILED := $(abspath $(BUILD)/failed)
+export TEST_NOTES := $(abspath $(BUILD)/test-notes)
 export SIM := $(abspath $(OBJ)/sim.bin)
 export DRIVESIM_ROOT := $(CURDIR)
 
@@ -170,9 +170,9 @@ chaos: $(OBJ)/sim.bin
 # The corpora are replayed under the sanitizers whatever the variant: a parser's fault may not show otherwise.
 # A kind that fails does not keep the others from running; what failed is told again at the end.
 test: deps
-	@rm -rf $(FAILED); failed=; for kind in lint unit 'V=asan replay' comp sys; do \
+	@rm -rf $(TEST_NOTES); failed=; for kind in lint unit 'V=asan replay' comp sys; do \
 	  echo "== $$kind"; $(MAKE) --no-print-directory $$kind || failed="$$failed $${kind##* }"; done; \
-	  [ -z "$$failed" ] || { perl tests/one; echo "failed:$$failed"; exit 1; }
+	  perl tests/one; [ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 
 # ---- from nothing to a verdict ----
 deps:

@@ -34,6 +34,7 @@ struct ramp_step {
     double arrive_per_s;
     unsigned entered;  /* in, or turned away */
     unsigned up, peak; /* signed in and not yet gone; the most at once */
+    unsigned admitted; /* signed in, whether gone since or not */
     unsigned ok, refused, timed_out, failed, unfinished;
     struct hist *refusals; /* how soon a session was told that it is refused; NULL: none was */
     char refused_why[120];

@@ -186,6 +186,7 @@ static MAY_YIELD void sign_out(struct session *x)
 static MAY_YIELD void stay_in(struct session *x)
 {
     struct ramp_step *s = x->s;
+    s->admitted++;
     s->up++;
     if (s->up > s->peak)
         s->peak = s->up;
