@@ -1,7 +1,7 @@
 /* libcurl's multis on the loop. What a reader would doubt: CURL_POLL_REMOVE does not touch epoll. An idle connection
  * stays registered for reading, so a request on it costs no epoll_ctl; when the server closes it meanwhile, the event
  * finds nobody waiting and only then is the descriptor taken out. */
-#include "net/httpc_peer.h"
+#include "net/httpc_xfer.h"
 
 #include "base/version.h"
 
@@ -348,6 +348,7 @@ static const struct {
     {CURLE_PARTIAL_FILE, ERR_CLOSED, "closed in mid-answer by", PLAIN},
     {CURLE_RECV_ERROR, ERR_RESET, "connection reset by", WITH_ERRNO},
     {CURLE_SEND_ERROR, ERR_RESET, "connection reset while sending to", WITH_ERRNO},
+    {CURLE_BAD_FUNCTION_ARGUMENT, ERR_PROTO, "a first header line that continues none, from", PLAIN}, /* likewise */
     {CURLE_OUT_OF_MEMORY, ERR_LIMIT, "a header line of more than 100 KiB from", PLAIN}, /* its own limit, so told */
 };
 
@@ -409,6 +410,7 @@ enum err httpc_new(struct httpc **out, struct loop *l, const struct httpc_conf *
     h->loop = l;
     h->tasks_tail = &h->tasks;
     h->peers_per_multi = conf != NULL && conf->peers_per_multi > 0 ? conf->peers_per_multi : PEERS_PER_MULTI;
+    h->trace_first_header = httpc_first_header_is_unsafe();
     h->insecure = conf != NULL && conf->insecure;
     h->cafile = conf != NULL ? mem_strdup(conf->cafile) : NULL;
     struct buf agent = BUF_INIT(1024);

@@ -56,7 +56,7 @@ struct httpc {
     struct loop *loop;
     char *cafile;
     struct header_set *default_headers; /* what a new peer begins with */
-    bool insecure;
+    bool insecure, trace_first_header;
     unsigned peers_per_multi, next_alias_id;
     struct multi *multis; /* for requests */
     struct multi *streams_multi;

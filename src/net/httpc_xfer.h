@@ -10,6 +10,7 @@ struct request_handle {
     struct request_handle *next;
     struct origin *origin;      /* whose URL is set */
     bool is_get, is_fresh;      /* set so by the last request */
+    bool traces;                /* likewise, by the head that is being read */
     unsigned idle_max_s;        /* likewise; 0: libcurl's own */
     struct header_set *headers; /* whose nodes are used */
     struct curl_slist *nodes;   /* room for the header list */
@@ -58,6 +59,8 @@ struct xfer {
 
 /* httpc_callbacks.c */
 void httpc_callbacks_set(struct request_handle *hd);
+bool httpc_first_header_is_unsafe(void); /* with this libcurl, unless it is traced */
+void httpc_trace(struct request_handle *hd, bool on);
 size_t httpc_on_part_wanted(char *dst, size_t size, size_t n, void *pull);
 void httpc_unwatch_upload(struct xfer *x);
 
