@@ -143,9 +143,13 @@ int usage_unknown(const struct command *const *commands, const char *name)
 {
     struct buf text = BUF_INIT(1024);
     const char *near = NULL;
-    size_t best = 3;
+    size_t best = strlen(name) < 4 ? 2 : 3; /* so many slips make another word */
     enum err err = buf_append_str(&text, "there is no command '");
 
+    if (name[0] == '-') {
+        usage_complain(NULL, "options stand behind the command: sim COMMAND [arguments] [options]");
+        return err_exit_status(ERR_USAGE);
+    }
     for (; *commands; commands++)
         if (opt_distance(name, (*commands)->name) < best) {
             best = opt_distance(name, (*commands)->name);
@@ -154,7 +158,7 @@ int usage_unknown(const struct command *const *commands, const char *name)
     if (!err)
         err = str_escape(&text, sv_of(name), 60);
     if (!err)
-        err = near ? buf_appendf(&text, "'; did you mean '%s'", near)
+        err = near ? buf_appendf(&text, "'; did you mean '%s'?", near)
                    : buf_append_str(&text, "'; 'sim --help' lists them");
     if (!err)
         usage_complain(NULL, buf_cstr(&text));

@@ -24,6 +24,8 @@ struct crawl {
     } samples[SAMPLES]; /* files large enough to say whose content they hold */
     unsigned n_samples;
     struct rng rng;
+    struct progress *progress;
+    uint64_t done; /* folders read */
     struct errinfo *ei;
     enum err err;
 };
@@ -126,6 +128,7 @@ static void reader(void *arg)
         enum err e = read_folder(c, &c->level[c->next++], mem);
         if (e != ERR_OK)
             c->err = e;
+        progress_set(c->progress, ++c->done, NULL);
         arena_reset(mem);
     }
     arena_free(&mem);
@@ -148,6 +151,7 @@ enum err logins_read_trees(struct worker *w, struct errinfo *ei)
         if (w->accounts[a].n_logins)
             c.level[used++].account = a;
     c.n = used;
+    c.progress = progress_new(w->ctx->common->quiet ? NULL : w->ctx->out, w->ctx->tty, "folders read", 0);
     while (c.n > 0 && c.err == ERR_OK) {
         struct group readers = {0};
         for (size_t i = 0; i < READERS_PER_LOGIN * w->n_logins && i < READERS_MOST && i < c.n; i++)
@@ -160,6 +164,7 @@ enum err logins_read_trees(struct worker *w, struct errinfo *ei)
         c.below = NULL;
     }
     free_level(&c);
+    progress_drop(&c.progress);
     if (c.err == ERR_OK)
         judge_samples(&c);
     for (unsigned i = 0; i < c.n_samples; i++) {

@@ -24,6 +24,7 @@ struct finding {
     uint32_t next; /* login to be signed in */
     struct rng rng;
     struct limiter limiter;
+    struct progress *progress;
     struct errinfo *ei;
     enum err err;
 };
@@ -338,6 +339,7 @@ static void sign_in_lane(void *arg)
         enum err e = sign_in(w, l, &f->rng, &f->limiter, CAUSE_SETUP, &r);
         if (e == ERR_OK && r.outcome == OUT_OK) {
             l->generation = 1;
+            progress_set(f->progress, f->next, NULL);
         } else if (f->err == ERR_OK) {
             f->err = no_sign_in(l, e, &r, f->ei);
         }
@@ -367,9 +369,11 @@ enum err logins_discover(struct worker *w, struct errinfo *ei)
     if (e == ERR_OK)
         e = choose_logins(&f);
     f.limiter.wanted = w->n_logins;
+    f.progress = progress_new(w->ctx->common->quiet ? NULL : w->ctx->out, w->ctx->tty, "logins signed in", w->n_logins);
     for (int i = 0; i < 4 && e == ERR_OK; i++)
         group_spawn(w->loop, &lanes, sign_in_lane, &f);
     group_wait(w->loop, &lanes);
+    progress_drop(&f.progress);
     if (e == ERR_OK)
         e = f.err;
     if (e == ERR_OK && worker_draining(w))

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "drive/api/api.h"
 #include "drive/cmd.h"
+#include "net/loop.h"
 #include "store/blob.h"
 #include "store/kv.h"
 #include "store/pg.h"
@@ -40,6 +41,10 @@ struct clean {
     size_t n_left;
     uint64_t objects; /* found without a row, after the server's own removal */
     bool stop;
+    struct progress *progress; /* clean/told.c */
+    struct timer tick;
+    struct mono began;
+    char doing[300];
     struct api *admin; /* clean/given.c: the given login by which accounts were made; NULL: none were */
 };
 
@@ -57,6 +62,10 @@ bool clean_key_is_ours(const struct map *ours, struct sv key);
 MAY_YIELD enum err clean_given_find(struct clean *c, struct errinfo *ei) WARN_UNUSED;
 void clean_given_print(const struct clean *c);
 MAY_YIELD void clean_given_remove(struct clean *c);
+
+/* clean/told.c: a line that says what is being done and for how long, until something else is or clean_done. */
+void clean_doing(struct clean *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void clean_done(struct clean *c);
 
 /* clean/remove.c */
 MAY_YIELD void clean_remove(struct clean *c);

@@ -102,6 +102,7 @@ static MAY_YIELD struct clean_account *add_account(struct clean *c, const char *
     c->accounts = mem_realloc_array(c->accounts, c->n_accounts + 1, sizeof(*c->accounts));
     struct clean_account *a = &c->accounts[c->n_accounts++];
     *a = (struct clean_account){.owner = {mem_strdup(id), mem_strdup(email)}};
+    clean_doing(c, "looking for %s", email);
     sign_in(c, a);
     if (!a->api)
         return a;
@@ -240,9 +241,11 @@ enum err clean_find(struct clean *c, struct errinfo *ei)
     if (e == ERR_OK && c->stop)
         e = err_set(ei, ERR_INTERRUPTED, "interrupted: nothing was removed");
     if (e == ERR_OK) {
+        clean_doing(c, "looking for objects and Redis keys");
         find_paths(c);
         clean_find_keys(c);
     }
+    clean_done(c);
     return e;
 }
 

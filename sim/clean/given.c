@@ -149,6 +149,7 @@ static MAY_YIELD enum err unclaim(struct clean *c, const struct clean_account *x
         unclaim_by_others(c, x, &left, r);
     if (e != ERR_OK || !is_locked(r) || c->stop)
         return e;
+    clean_done(c);
     int64_t wait = left.left == 0 ? LAPSE_MOST_US : left.longest_us;
     if (wait >= 0 && wait <= LAPSE_MOST_US) {
         fprintf(c->ctx->out, "%s: %s%s: waiting for the lock to lapse, at most %s\n", x->owner.email,
@@ -170,9 +171,11 @@ void clean_given_remove(struct clean *c)
         const struct clean_account *x = &c->accounts[i];
         struct api_result r;
         c->requests += !x->api;
+        clean_doing(c, x->api ? "removing drivesim's folder of %s" : "removing the account %s", x->owner.email);
         enum err e = x->api ? unclaim(c, x, &r) : api_account_remove(c->admin, x->owner.email, &r);
         if (e != ERR_OK || r.outcome != OUT_OK)
             clean_left(c, "%s %s: %d %s", x->api ? "drivesim's folder of" : "the account", x->owner.email, r.status,
                        r.reason);
     }
+    clean_done(c);
 }

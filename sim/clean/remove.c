@@ -60,7 +60,9 @@ static MAY_YIELD bool remove_tree(struct clean *c, struct clean_account *a)
     struct remover m = {.ctx = c->ctx, .api = a->api, .stop = &c->stop};
     struct mono began = mono_now();
     char why[200] = "interrupted", took[32];
+    clean_doing(c, "removing the tree of %s", a->owner.email);
     bool ok = empty(c, a, &m, false, why, sizeof(why)) && empty(c, a, &m, true, why, sizeof(why));
+    clean_done(c);
     c->requests += m.requests;
     if (!ok)
         clean_left(c, "the tree of %s: %s", a->owner.email, why);
@@ -242,9 +244,11 @@ static MAY_YIELD void remove_account(struct clean *c, struct clean_account *a)
 {
     if (!remove_tree(c, a))
         return;
+    clean_doing(c, "removing the sub-users and objects of %s", a->owner.email);
     remove_subs(c, a);
     if (c->blob && a->owner.id)
         remove_objects(c, a);
+    clean_done(c);
     if (a->n_strangers)
         clean_left(c, "the account %s, which has %s that drivesim did not make", a->owner.email,
                    COUNTED(a->n_strangers, "sub-user"));

@@ -13,6 +13,7 @@ struct stack_options {
 
 static const struct opt_pos positions[] = {
     {"action", OPT_STR, offsetof(struct stack_options, action), 0, 0, false,
+     "up, down, status, logs, fetch, start, stop, kill, restart, pause, resume or fill\n"
      "up: starts what does not run; prints the variables for a shell elsewhere\n"
      "down: ends it and deletes its data\n"
      "status: each part's state, port, process and memory\n"
@@ -148,15 +149,15 @@ static enum err find_action(const struct stack_options *o, const struct action *
         if (strcmp(a->name, o->action) != 0)
             continue;
         if (a->part == PART_MUST && !o->part)
-            return err_set(ei, ERR_USAGE, "stack %s: say which part: postgres, redis, store or server", a->name);
+            return err_set(ei, ERR_USAGE, "%s: say which part: postgres, redis, store or server", a->name);
         if (a->part == PART_NONE && o->part)
-            return err_set(ei, ERR_USAGE, "stack %s takes no further argument ('%s')", a->name, o->part);
+            return err_set(ei, ERR_USAGE, "%s takes no further argument ('%s')", a->name, o->part);
         *out = a;
         return ERR_OK;
     }
     return err_set(ei, ERR_USAGE,
-                   "stack: unknown action '%s': up, down, status, logs, fetch, start, stop, kill, "
-                   "restart, pause, resume or fill",
+                   "unknown action '%s'; there are up, down, status, logs, fetch, start, stop, kill, "
+                   "restart, pause, resume and fill",
                    o->action);
 }
 

@@ -226,7 +226,7 @@ static enum err unknown_opt(struct parser *p, struct sv name)
                 best = opt_distance(wanted, o->name);
                 near = o->name;
             }
-    return err_set(p->ei, ERR_USAGE, near ? "unknown option --%s; did you mean --%s" : "unknown option --%s",
+    return err_set(p->ei, ERR_USAGE, near ? "unknown option --%s; did you mean --%s?" : "unknown option --%s",
                    SHOWN(name), near);
 }
 
@@ -318,15 +318,10 @@ static bool help_wanted(int argc, char **argv)
     return false;
 }
 
-/* The help may be of several lines; an error is one. */
+/* The help may be of several lines; an error is one, and the first says what it is. */
 static enum err err_missing(const struct opt_pos *pos, struct errinfo *ei)
 {
-    char help[256];
-    (void)str_fit(help, sizeof help, pos->help);
-    for (char *p = help; *p; p++)
-        if (*p == '\n')
-            *p = ' ';
-    return err_set(ei, ERR_USAGE, "missing <%s>: %s", pos->name, help);
+    return err_set(ei, ERR_USAGE, "missing <%s>: %.*s", pos->name, (int)strcspn(pos->help, "\n"), pos->help);
 }
 
 enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t n, void *base, bool *help,

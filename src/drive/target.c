@@ -58,8 +58,9 @@ static void source_of_environment(struct source *s)
 {
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         const char *v = getenv(settings[i].name);
-        if (v && *v)
-            s->values[i] = mem_strdup(v);
+        struct sv value = v ? sv_trim(sv_of(v)) : (struct sv){"", 0};
+        if (value.n) /* a password may have blanks at its ends */
+            s->values[i] = settings[i].secret ? mem_strdup(v) : mem_strndup(value.p, value.n);
     }
 }
 
@@ -370,9 +371,10 @@ enum err target_require_url(const struct target *t, struct errinfo *ei)
     struct errinfo why = {0};
     if (!t->url)
         return err_set(ei, ERR_USAGE,
-                       "TMA_URL is not set: export TMA_URL=http://127.0.0.1:3200, or start a stack with sim stack up");
+                       "TMA_URL is not set, and no stack runs in this folder: start one with sim stack up, or export "
+                       "TMA_URL=http://127.0.0.1:3200");
     if (scheme_of(t->url, t->dialect, &row, &u, &why))
-        return err_set(ei, ERR_USAGE, "TMA_URL is not a URL that drivesim speaks: %s", err_message(&why));
+        return err_set(ei, ERR_USAGE, "TMA_URL cannot be used: %s", err_message(&why));
     enum err err = ERR_OK;
     if (u.user || u.password)
         err = err_set(ei, ERR_USAGE, "TMA_URL must not carry a user name or password: set TMA_LOAD_PASSWORD instead");

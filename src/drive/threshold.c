@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/opt.h"
 #include "drive/model.h"
+#include <ctype.h>
 #include <string.h>
 
 static const struct json *named_item(const struct json *array, const char *name)
@@ -120,6 +121,32 @@ static enum err refuse(const char *expr, const char *why, struct errinfo *ei)
     return err_set(ei, ERR_USAGE, "--fail-on '%s': %s", SHOWN(sv_of(expr)), why);
 }
 
+/* "200 ms" is 200ms; "1 2" stays wrong. dst has room for all of it. */
+static void copy_value(char *dst, struct sv value)
+{
+    size_t digits = 0, unit;
+
+    while (digits < value.n && value.p[digits] != ' ')
+        digits++;
+    for (unit = digits; unit < value.n && value.p[unit] == ' ';)
+        unit++;
+    if (unit < value.n && !isalpha((unsigned char)value.p[unit]))
+        unit = digits;
+    memcpy(dst, value.p, digits);
+    memcpy(dst + digits, value.p + unit, value.n - unit);
+    dst[digits + value.n - unit] = '\0';
+}
+
+static const char *wanted_value(const char *unit)
+{
+    struct sv k = sv_of(unit);
+
+    if (is_ms(k) || is_seconds(k))
+        return "needs a time behind the comparison, such as 200ms or 1.5s";
+    return is_bytes(k) ? "needs a size behind the comparison, such as 64MiB"
+                       : "needs a plain number behind the comparison: this figure has no unit";
+}
+
 /* An operation that never came up has counts, all 0, but no latencies. */
 static bool is_count(const char *key)
 {
@@ -153,10 +180,9 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
             ei);
     if (!value.n || value.n >= sizeof text)
         return refuse(expr, "needs a number behind the comparison", ei);
-    memcpy(text, value.p, value.n);
-    text[value.n] = '\0';
+    copy_value(text, value);
     if (parse_value(text, unit, &t->want))
-        return refuse(expr, "the number is not one, or its unit is not the figure's", ei);
+        return refuse(expr, wanted_value(unit), ei);
     t->about_failures = strcmp(json_key(figure), "failed") == 0;
     t->count = is_count(json_key(figure));
     t->text = mem_strdup(expr);

@@ -18,7 +18,7 @@ struct conf {
 
 static const struct opt_pos positionals[] = {
     {"apps", OPT_INT, offsetof(struct conf, apps), 1, 100000, false, "how many apps"},
-    {"rate", OPT_NUM, offsetof(struct conf, rate), 0, 600, false, "actions\na minute"},
+    {"rate", OPT_NUM, offsetof(struct conf, rate), 0, 600, false, "how many actions\na minute"},
     {"folders", OPT_INT, offsetof(struct conf, folders), 0, 0, true, "open folders"},
     {0},
 };
@@ -86,7 +86,7 @@ static void bad_lines(void **state)
         const char *line, *says[3];
     } rows[] = {
         {"", {"<apps>", "how many apps"}},
-        {"20", {"<rate>", "missing", "actions a minute"}}, /* an error is one line */
+        {"20", {"<rate>", "missing", "how many actions"}}, /* an error is one line */
         {"0 1", {"<apps>", "from 1 to 100000", "\"0\""}},
         {"1,5 1", {"<apps>", "whole number", "1,5"}},
         {"x 1", {"<apps>", "\"x\""}},

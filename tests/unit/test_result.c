@@ -185,6 +185,7 @@ static void thresholds(void **state)
         enum threshold_state state;
     } rows[] = {{"save.p99<200ms", THRESHOLD_MET},
                 {"save.p99 < 9.9", THRESHOLD_MISSED},
+                {"save.p99 < 200 ms", THRESHOLD_MET},
                 {"save.p99<=10", THRESHOLD_MET},
                 {"save.p99_ms<0.2s", THRESHOLD_MET},
                 {"operations.save.p50_ms==10", THRESHOLD_MET},
@@ -356,7 +357,8 @@ static void text_of_a_run(void **state)
         "not run  objects      DATABASE_URL is not set\n",
         "MISSED   save.p99<5ms (10)\n",
         "        1  download: 503 no store\n",
-        "not healthy: 1 operation failed, 1 check violated, 1 threshold missed\n"};
+        "not healthy: 1 operation failed (download), 1 check violated (aggregates), 1 threshold missed "
+        "(save.p99<5ms)\n"};
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
         if (!strstr(text, wanted[i]))
             fail_msg("missing: %s\nin: %s", wanted[i], text);

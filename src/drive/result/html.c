@@ -102,12 +102,6 @@ static void put_reasons(struct markup *m, const struct doc *d)
         put_reason(m, "", html_text_of(error, "message"));
     if (note[0])
         put_reason(m, "note: ", note);
-    for (const struct json *c = json_first(json_get(d->root, "checks")); c; c = json_next(c))
-        if (strcmp(html_text_of(c, "status"), "violated") == 0)
-            put_reason(m, "violated: ", html_text_of(c, "name"));
-    for (const struct json *t = json_first(json_get(d->root, "thresholds")); t; t = json_next(t))
-        if (!json_bool(json_get(t, "met"), false))
-            put_reason(m, "missed: ", html_text_of(t, "expression"));
     const struct json *most = json_first(json_get(d->root, "failures"));
     if (most)
         put_reason(m, "most common failure: ", html_text_of(most, "reason"));

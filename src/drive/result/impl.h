@@ -10,8 +10,10 @@ struct result_verdict {
 };
 
 struct result_verdict result_verdict(const struct result *r);
-/* "healthy, 1 check not run", "not healthy: 2 operations failed"; "" when it is not known. */
-char *result_verdict_text(const struct result_verdict *v, char *dst, size_t n);
+#define VERDICT_TEXT_MAX 600
+/* "healthy, 1 check not run", "not healthy: 2 operations failed (save), 1 check violated (ledger)"; "" when it is not
+ * known. dst holds VERDICT_TEXT_MAX bytes. */
+char *result_verdict_text(const struct result *r, char *dst);
 /* The whole document; exit_status is told as it is given. */
 enum err result_render_json(const struct result *r, int exit_status, struct buf *out) WARN_UNUSED;
 

@@ -182,14 +182,14 @@ static void write_figures(const struct result *r, struct jsonw *w)
 static void write_verdict(const struct result *r, struct jsonw *w)
 {
     struct result_verdict v = result_verdict(r);
-    char text[200];
+    char text[VERDICT_TEXT_MAX];
 
     jsonw_object(w, "verdict");
     if (v.known)
         jsonw_bool(w, "healthy", !v.failed && !v.violated && !v.missed);
     else
         jsonw_null(w, "healthy");
-    jsonw_str(w, "text", result_verdict_text(&v, text, sizeof text));
+    jsonw_str(w, "text", result_verdict_text(r, text));
     jsonw_bool(w, "failures_matter", r->failures_matter);
     jsonw_i64(w, "failed", (int64_t)v.failed);
     jsonw_i64(w, "violated", (int64_t)v.violated);

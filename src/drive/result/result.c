@@ -123,22 +123,63 @@ struct result_verdict result_verdict(const struct result *r)
     return v;
 }
 
-char *result_verdict_text(const struct result_verdict *v, char *dst, size_t n)
+/* The names of what is bad, in brackets; those that do not fit are counted. */
+struct names {
+    char text[160];
+    size_t n, left_out;
+};
+
+static void add_name(struct names *l, const char *name)
 {
+    size_t room = sizeof l->text - strlen(l->text);
+
+    if (strlen(name) + 2 < room && l->n < 6)
+        str_format(l->text + strlen(l->text), room, "%s%s", l->n++ ? ", " : "", name);
+    else
+        l->left_out++;
+}
+
+static size_t put_part(char *dst, size_t room, const char *sep, const char *count, const char *did,
+                       const struct names *l)
+{
+    char more[32] = "";
+
+    if (l->left_out)
+        str_format(more, sizeof more, "%s%zu more", l->n ? " and " : "", l->left_out);
+    str_format(dst, room, "%s%s %s (%s%s)", sep, count, did, l->text, more);
+    return strlen(dst);
+}
+
+char *result_verdict_text(const struct result *r, char *dst)
+{
+    struct result_verdict v = result_verdict(r);
+    struct names failed = {0}, violated = {0}, missed = {0};
+
+    for (unsigned op = 0; op < OP_COUNT && v.failed; op++)
+        if (stats_failed(&r->stats, (enum drive_op)op))
+            add_name(&failed, drive_op_text((enum drive_op)op));
+    for (size_t i = 0; i < r->n_checks; i++)
+        if (r->checks[i].status == CHECK_VIOLATED)
+            add_name(&violated, r->checks[i].name);
+    for (size_t i = 0; i < r->n_thresholds; i++)
+        if (r->thresholds[i].state != THRESHOLD_MET)
+            add_name(&missed, r->thresholds[i].text);
     const struct {
         uint64_t n;
         const char *what, *did;
-    } parts[] = {
-        {v->failed, "operation", "failed"}, {v->violated, "check", "violated"}, {v->missed, "threshold", "missed"}};
+        const struct names *names;
+    } parts[] = {{v.failed, "operation", "failed", &failed},
+                 {v.violated, "check", "violated", &violated},
+                 {v.missed, "threshold", "missed", &missed}};
     size_t at = 0;
-
-    snprintf(dst, n, "%s", v->known ? "healthy" : "");
-    if (v->known && !v->failed && !v->violated && !v->missed && v->not_run)
-        snprintf(dst, n, "healthy, %s not run", COUNTED(v->not_run, "check"));
-    for (size_t i = 0; i < ARRAY_LEN(parts) && v->known; i++)
-        if (parts[i].n && at < n)
-            at += (size_t)snprintf(dst + at, n - at, "%s%s %s",
-                                   at ? ", " : "not healthy: ", COUNTED(parts[i].n, parts[i].what), parts[i].did);
+    str_format(dst, VERDICT_TEXT_MAX, "%s", v.known ? "healthy" : "");
+    if (v.known && !v.failed && !v.violated && !v.missed && v.not_run)
+        str_format(dst, VERDICT_TEXT_MAX, "healthy, %s not run", COUNTED(v.not_run, "check"));
+    for (size_t i = 0; i < ARRAY_LEN(parts) && v.known; i++)
+        if (parts[i].n)
+            at +=
+                put_part(dst + at, VERDICT_TEXT_MAX - at,
+                         at ? ", " : "not healthy: ", COUNTED(parts[i].n, parts[i].what), parts[i].did, parts[i].names);
     return dst;
 }
 

@@ -255,13 +255,13 @@ static void print_verdict(const struct result *r, const struct painter *p)
 {
     static const char *const words[] = {"healthy", "not healthy"};
     struct result_verdict v = result_verdict(r);
-    char text[200];
+    char text[VERDICT_TEXT_MAX];
     bool bad = v.failed || v.violated || v.missed;
     size_t n = strlen(words[bad]);
 
     if (!v.known)
         return;
-    result_verdict_text(&v, text, sizeof text);
+    result_verdict_text(r, text);
     fprintf(p->out, "%s%.*s%s%s\n",
             !p->color ? ""
             : bad     ? "\033[31m"
