@@ -37,6 +37,7 @@
     X(reads) \
     X(ramp) \
     X(check) \
+    X(mix) \
     X(clean) \
     X(pairs) \
     X(baseline) \

@@ -1,11 +1,14 @@
-/* Small files that people and other programs write: .env, a list of users, known_hosts, a run's note; and the names
- * that generators bear in Redis. The first byte says which; what is read adds up, a refusal says why. */
+/* Small files that people and other programs write: .env, a list of users, known_hosts, a run's note, counts of an
+ * audit log; and the names that generators bear in Redis. The first byte says which; what is read adds up, a refusal
+ * says why. */
 #include "base/dotenv.h"
 #include "base/log.h"
 #include "checks/evidence/journal.h"
 #include "drive/target.h"
 #include "folder.h"
 #include "net/ssh.h"
+#include "sim/app/mix.h"
+#include "sim/mix/counts.h"
 #include "sim/stop/kill_switch.h"
 
 static char *values[2];
@@ -80,10 +83,27 @@ static void read_name(const void *p, size_t n)
     MUST(kill_switch_parse_name(sv_of(name), &again) && again.proc.pid == g.proc.pid);
 }
 
+static void read_counts(const void *p, size_t n)
+{
+    static struct mix_counts counts;
+    struct errinfo ei = {0};
+    struct buf text = BUF_INIT(1 << 20);
+    struct mix mix;
+    FILE *f = fopen(folder_write("counts.csv", p, n), "r");
+    MUST(f);
+    enum err e = mix_counts_read(&counts, f, "counts.csv", &ei);
+    MUST(e == ERR_OK || (e == ERR_USAGE && ei.msg[0]));
+    if (e == ERR_OK && mix_counts_write(&counts, "counts.csv", &text, &ei) == ERR_OK)
+        MUST(mix_parse(&mix, "mix", (struct sv){text.data, text.len}, &ei) == ERR_OK);
+    fclose(f);
+    mix_counts_done(&counts);
+    buf_done(&text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const void *p, size_t n) = {read_env, read_users, read_known_hosts, read_run,
-                                                               read_name};
+    static void (*const readers[])(const void *p, size_t n) = {read_env, read_users, read_known_hosts,
+                                                               read_run, read_name,  read_counts};
     if (size == 0 || size > 8192)
         return 0;
     char *exact = mem_dup(data + 1, size - 1);

@@ -13,6 +13,7 @@ is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 sub report { return json_file("$stack->{dir}/run.json") }
 
 # ---- a clean run
+my $before = $stack->sql('SELECT now()');
 $r = $stack->sim([qw(run 10 20 120 16 --json run.json)]);
 is $r->{status}, 0, 'a clean run: exit status 0' or diag $r->{out}, $r->{err};
 my $j = report();
@@ -38,8 +39,26 @@ cmp_ok $ledger->{examined}, '>', 0, 'and held acknowledged writes';
 unlike $r->{out}, qr/[\e\r]/, 'no escape codes in a pipe';
 like $r->{out}, qr/^full pass\s+10\s+0\s/m, 'the full pass stands in the text';
 
+# ---- what the audit log tells of that run is its mix, action for action; the checks have read files besides
+{
+    my $m = $stack->sim([qw(mix import --out run.mix --since), $before]);
+    is $m->{status}, 0, 'mix import' or diag $m->{err};
+    my %weight = slurp("$stack->{dir}/run.mix") =~ /^(\w+) (\d+) /mg;
+    my @writes = qw(save upload trash rename copy new_folder move);
+    is_deeply +{ map { $_ => $weight{$_} // 0 } @writes }, { map { $_ => $j->{operations}{$_}{ok} // 0 } @writes }, 'every write of the run counts'
+      or diag slurp("$stack->{dir}/run.mix");
+    cmp_ok $weight{download}, '>=', $j->{operations}{download}{ok}, 'and every download';
+    my $q = $stack->sim([qw(mix sql --since), $before]);
+    spew("$stack->{dir}/counts.csv", "action,actions\n" . $stack->sql($q->{out} =~ s/;\s*\z//r) =~ tr/|/,/r);
+    is $stack->sim([qw(mix import counts.csv --out again.mix)])->{status}, 0, 'by its query and a file';
+    is slurp("$stack->{dir}/again.mix") =~ s/\A.*//r, slurp("$stack->{dir}/run.mix") =~ s/\A.*//r, 'the same mix';
+    $m = $stack->sim([qw(mix import --database), 'postgresql://me@db.example.com/drive']);
+    is $m->{status}, 3, 'a database of another machine is not asked';
+    like $m->{err}, qr/db\.example\.com: run the query of `sim mix sql` there/, 'the way is told';
+}
+
 # ---- thresholds decide the exit status
-$r = $stack->sim([qw(run 2 5 60 3 --fail-on), 'download.p99<0.001ms']);
+$r = $stack->sim([qw(run 2 5 60 3 --mix again.mix --fail-on), 'download.p99<0.001ms']);
 is $r->{status}, 1, 'a threshold that is missed: exit status 1';
 like $r->{out} . $r->{err}, qr/download\.p99/, 'and named';
 $r = $stack->sim([qw(run 2 5 60 3 --fail-on), 'download.p99<<5']);
