@@ -65,7 +65,7 @@ static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *
             well(s, api_went_on(l->api) ? OP_ACCOUNT : OP_SIGN_IN, err, r);
         if (r->outcome != OUT_THROTTLED)
             break;
-        int64_t wait = r->retry_after_us >= 0 ? r->retry_after_us : 5 * US_PER_S;
+        int64_t wait = r->retry_after_us > 0 ? r->retry_after_us : 5 * US_PER_S;
         struct mono until = mono_add(mono_now(), wait < 100 * US_PER_MS ? 100 * US_PER_MS : wait);
         if (mono_passed(s->signin_next))
             announce_limit(s, wait);

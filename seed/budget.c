@@ -80,7 +80,7 @@ struct seed_login *seed_login_take(struct seeder *s, unsigned account)
 
 static bool throttled(struct seeder *s, struct seed_login *l, const struct api_result *r)
 {
-    int64_t wait = r->retry_after_us >= 0 ? r->retry_after_us : THROTTLE_US;
+    int64_t wait = r->retry_after_us > 0 ? r->retry_after_us : THROTTLE_US;
     struct mono until = mono_add(mono_now(), wait < 100 * US_PER_MS ? 100 * US_PER_MS : wait);
     if (mono_before(l->blocked_until, until))
         l->blocked_until = until;
@@ -96,7 +96,7 @@ static bool is_fatal(struct seeder *s, const struct seed_login *l, const struct 
         seed_fail(s, ERR_ENV,
                   "the server has no object store: set TMA_LOAD_S3_ENDPOINT, _BUCKET, _ACCESS_KEY and "
                   "_SECRET_KEY so that seed connects one");
-    else if (r->status == 403 || r->status == 413 || r->status == 507)
+    else if (r->status == 403 || r->status == 413 || r->status == 429 || r->status == 507)
         seed_fail(s, ERR_ENV, "the server refuses %s: %s", l->email, r->reason);
     else
         return false;

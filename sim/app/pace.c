@@ -76,7 +76,7 @@ void backoff_reset(struct backoff *b)
 
 int64_t pace_throttle_wait_us(int64_t retry_after_us, unsigned tries, struct rng *r)
 {
-    if (retry_after_us < 0) {
+    if (retry_after_us <= 0) { /* "at once" is what it was told already */
         struct backoff b = {.failures = tries};
         return backoff_next_us(&b, r, 1 * US_PER_S, 30 * US_PER_S);
     }

@@ -37,7 +37,7 @@ struct backoff {
 };
 int64_t backoff_next_us(struct backoff *b, struct rng *r, int64_t first_us, int64_t most_us);
 void backoff_reset(struct backoff *b);
-/* How long to wait after a 429 that said retry_after_us (-1: nothing): that, and up to a tenth more so that those who
- * were refused together do not come back together. */
+/* How long to wait after a 429 that said retry_after_us (-1: nothing; 0 tells no more): that, and up to a tenth more so
+ * that those who were refused together do not come back together. */
 int64_t pace_throttle_wait_us(int64_t retry_after_us, unsigned tries, struct rng *r);
 #endif

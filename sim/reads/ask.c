@@ -144,7 +144,9 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
         if (wrong)
             str_format(out->reason, sizeof(out->reason), "%s", wrong);
         http_resp_done(&resp);
-        if (resp.status != 429 || wait > DRIVE_WAIT_MOST_US || *s->stop)
+        if (resp.status != 429)
+            s->patience = (struct patience){0};
+        if (resp.status != 429 || *s->stop || !patience_bears(&s->patience, wait, mono_now()))
             return e == ERR_OK && out->status == 200 && !wrong;
         out->reason[0] = '\0';
         struct mono from = mono_now();

@@ -5,6 +5,7 @@
  * in the documented tables, never by what the server asks itself (reads/truth.c). Layer 3. */
 #include "base/json.h"
 #include "drive/api/api.h"
+#include "drive/api/patience.h"
 #include "drive/cmd.h"
 #include "store/pg.h"
 
@@ -60,6 +61,7 @@ struct reads_stage {
     char folder[DRIVE_ID_MAX + 1];                   /* of our own: starred and trashed files */
     uint64_t requests;
     int64_t waited_us;
+    struct patience patience; /* with the requests made by hand */
     bool unpaged; /* listings come whole and in an order of the server's own, and searches are its own too */
     bool *stop;
 };

@@ -1,7 +1,7 @@
 /* The tma dialect against a scripted server in a thread: what real servers were seen to send, and what a lost
  * connection means for reads and for writes. Each test gives the answers in order; the requests are kept for
  * inspection. */
-#include "drive/api/api.h"
+#include "drive/api/dialect.h"
 #include "net/loop.h"
 #include "unit.h"
 #include <arpa/inet.h>
@@ -374,6 +374,34 @@ static void refusals_are_told_apart(void **state)
     end(&f);
 }
 
+/* The sign-ins of all clients are waited for together, the requests of each by itself. */
+static void a_spent_budget_is_not_waited_for_endlessly(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct api_result r;
+    const char *spent = ANSWER("429 Too Many", "", "{\"error\":\"slow down\"}");
+    begin(&f, (const char *const[]){spent, spent, spent, spent, ANSWER("200 OK", "", "{}"), spent, NULL});
+    struct patience *of[] = {&f.api->space->sign_ins, &f.api->patience};
+    for (size_t i = 0; i < ARRAY_LEN(of); i++) {
+        for (int later = 0; later < 2; later++) {
+            assert_int_equal(i == 0 ? api_sign_in(f.api, "owner@load.test", "x", &r) : api_heartbeat(f.api, &r),
+                             ERR_OK);
+            assert_int_equal(r.outcome, later ? OUT_REFUSED : OUT_THROTTLED);
+            assert_string_equal(r.reason, later
+                                              ? "nothing but 429 for 5 min 1 s (slow down): raise the server's limit, "
+                                                "or try again later"
+                                              : "slow down");
+            of[i]->since = mono_add(of[i]->since, -301 * US_PER_S);
+        }
+    }
+    assert_int_equal(api_heartbeat(f.api, &r), ERR_OK);
+    assert_int_equal(r.outcome, OUT_OK);
+    assert_int_equal(api_heartbeat(f.api, &r), ERR_OK);
+    assert_int_equal(r.outcome, OUT_THROTTLED); /* another row */
+    end(&f);
+}
+
 /* A write that was sent and got no answer is unknown; a read or an unsent write is simply not done. */
 static void lost_connections(void **state)
 {
@@ -596,6 +624,7 @@ int main(void)
         cmocka_unit_test(a_lock_call_missing_politely),
         cmocka_unit_test(copies_done_at_once_or_as_jobs),
         cmocka_unit_test(refusals_are_told_apart),
+        cmocka_unit_test(a_spent_budget_is_not_waited_for_endlessly),
         cmocka_unit_test(lost_connections),
         cmocka_unit_test(a_2xx_that_cannot_be_read),
         cmocka_unit_test(uploads),

@@ -157,6 +157,7 @@ static void test_backoff(void **state)
     for (int i = 0; i < 100; i++) {
         assert_in_range(pace_throttle_wait_us(7 * US_PER_S, 0, &r), 7 * US_PER_S, 8 * US_PER_S);
         assert_in_range(pace_throttle_wait_us(-1, 30, &r), 15 * US_PER_S, 30 * US_PER_S);
+        assert_in_range(pace_throttle_wait_us(0, 30, &r), 15 * US_PER_S, 30 * US_PER_S);
     }
 }
 

@@ -243,6 +243,12 @@ void api_wait_asked(struct api_result *r, struct sv value)
     str_format(r->reason, sizeof r->reason, "%s", text);
 }
 
+enum err api_told(struct patience *p, struct api_result *r, enum err err)
+{
+    patience_told(p, r, mono_now());
+    return err;
+}
+
 enum err api_wrong(struct api_result *r, const char *what)
 {
     r->outcome = OUT_WRONG;

@@ -3,6 +3,7 @@
 /* Internal to the client: what a dialect is. A dialect is one const table; an operation it lacks is NULL and answered
  * by api.c as absent. Adding a dialect: its files, and its rows of the table of schemes in scheme.c. Layer 2. */
 #include "drive/api/api.h"
+#include "drive/api/patience.h"
 #include "drive/names.h"
 #include "net/httpc.h"
 
@@ -77,6 +78,7 @@ struct api_space {
     struct map *trees; /* a registry of names for each */
     struct token_store *sessions;
     unsigned kept, signed_in;
+    struct patience sign_ins;
 };
 struct api {
     const struct api_dialect *dialect;
@@ -91,6 +93,7 @@ struct api {
     unsigned name_max; /* bytes of a file's name that the server is known to take; 0: as many as any */
     bool went_on;      /* with a session that was known: api_went_on */
     char *app_version; /* NULL: ours */
+    struct patience patience;
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
     size_t listing_most;
     unsigned caps, pages, extra; /* extra: requests that calls took beyond their first one */
@@ -108,8 +111,11 @@ struct api_stream {
 /* Once it is known which tree a login works in: a->tree, a->names. */
 void api_set_tree(struct api *a, const char *tree);
 
-/* Calls a row of the dialect's table. */
-#define API_CALL(op, r, ...) ((a)->dialect->op ? (a)->dialect->op(a, __VA_ARGS__) : api_absent(r, #op))
+/* Calls a row of the dialect's table; API_CALL with the login's patience. */
+#define API_ROW(op, r, ...)  ((a)->dialect->op ? (a)->dialect->op(a, __VA_ARGS__) : api_absent(r, #op))
+#define API_CALL(op, r, ...) api_told(&(a)->patience, r, API_ROW(op, r, __VA_ARGS__))
+/* What a call returned, after r went past the patience that it is a matter of. */
+enum err api_told(struct patience *p, struct api_result *r, enum err err);
 /* Fills r for a call that this server or dialect does not have, and returns ERR_OK. */
 enum err api_absent(struct api_result *r, const char *what);
 void api_result_init(struct api_result *r);

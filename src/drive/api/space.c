@@ -92,14 +92,14 @@ static void note(struct api *a, const char *email, const char *password)
 
 enum err api_sign_in(struct api *a, const char *email, const char *password, struct api_result *r)
 {
-    enum err err = API_CALL(sign_in, r, email, password, r);
+    enum err err = api_told(&a->space->sign_ins, r, API_ROW(sign_in, r, email, password, r));
     has_begun(a, err, r);
     return err;
 }
 
 enum err api_sign_up(struct api *a, const char *email, const char *password, const char *name, struct api_result *r)
 {
-    enum err err = API_CALL(sign_up, r, email, password, name, r);
+    enum err err = api_told(&a->space->sign_ins, r, API_ROW(sign_up, r, email, password, name, r));
     if (has_begun(a, err, r))
         note(a, email, password);
     return err;
@@ -112,7 +112,7 @@ static MAY_YIELD enum err prove(struct api *a, const char *email, const struct k
     a->caps &= k->caps;
     a->locks_seen = k->locks_seen;
     char *token = mem_strdup(k->token); /* k lasts until the next call of the store */
-    enum err err = a->dialect->prove_session(a, email, r);
+    enum err err = API_CALL(prove_session, r, email, r);
     a->went_on = err == ERR_OK && r->outcome == OUT_OK;
     if (a->went_on)
         a->space->kept += token_store_take(a->space->sessions, email);
