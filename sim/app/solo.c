@@ -3,6 +3,7 @@
 #include "drive/api/caps.h"
 #include "sim/app/logins.h"
 #include "sim/app/open_files.h"
+#include "sim/app/recorder.h"
 #include "sim/app/timeline.h"
 #include "sim/watch/watch.h"
 
@@ -59,6 +60,7 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct worker *w = mem_zalloc(sizeof(*w));
     struct server_watch *watch = NULL;
+    struct recorder recorder = {0};
     const struct worker_conf wc = {.apps = s->apps, .timeout_us = s->timeout_us, .seed = (uint64_t)ctx->common->seed};
     worker_init(w, ctx, &wc);
     ctx->on_interrupt_arg = w;
@@ -68,9 +70,13 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
         e = watch_new(&w->watch, ctx, s->watch, ei);
     if (e == ERR_OK)
         e = sign_in(w, s, ei);
+    if (e == ERR_OK && s->recorded)
+        recorder_start(&recorder, ctx, &w->meter.interval);
     if (e == ERR_OK)
         e = s->body(w, watch, s->arg, ei);
     worker_finish(w);
+    if (recorder.ctx)
+        recorder_stop(&recorder);
     ctx->on_interrupt = NULL;
     tell_outages(w);
     meter_next_interval(&w->meter);

@@ -8,6 +8,7 @@
 #include "drive/cmd.h"
 #include "net/http_url.h"
 #include "sim/app/open_files.h"
+#include "sim/app/recorder.h"
 #include "sim/http/report.h"
 #include "sim/watch/server_watch.h"
 
@@ -62,6 +63,8 @@ struct http_run {
     size_t body_n;
     struct http_report *report;
     struct progress *progress;
+    struct stats interval;
+    struct recorder recorder;
     struct stress *stress;
 };
 
@@ -197,7 +200,7 @@ static enum outcome outcome_of(const struct stress_sample *s)
 static void on_sample(void *arg, const struct stress_sample *s)
 {
     struct http_run *h = arg;
-    struct stats *stats = &h->ctx->result->stats;
+    struct stats *stats = &h->interval;
     struct api_result r;
     r.outcome = outcome_of(s);
     r.status = s->status;
@@ -219,6 +222,7 @@ static void on_interrupt(void *arg)
 {
     struct http_run *h = arg;
     stress_stop(h->stress, *h->ctx->interrupts > 1);
+    recorder_add(&h->recorder);
 }
 
 static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
@@ -254,8 +258,10 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
     h->ctx->on_interrupt_arg = h;
     h->ctx->on_interrupt = on_interrupt;
     struct mono from = mono_now();
+    recorder_start(&h->recorder, h->ctx, &h->interval);
     stress_run(h->stress);
     int64_t took = mono_diff(mono_now(), from);
+    recorder_stop(&h->recorder);
     h->ctx->on_interrupt = NULL;
     if (h->progress)
         progress_set(h->progress, http_report_ended(h->report), NULL);
@@ -274,6 +280,7 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct http_run h = {.o = arg, .ctx = ctx, .origin = BUF_INIT(4096), .head = BUF_INIT(65536)};
+    stats_init(&h.interval);
     enum err err = split_url(&h, ei);
     if (!err)
         err = target_judge_host(ctx->target, h.url.host, ei);
@@ -287,6 +294,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
         err = stress(&h, ei);
     stress_free(&h.stress);
     http_report_free(&h.report);
+    stats_done(&h.interval);
     http_url_done(&h.url);
     mem_free(h.body);
     buf_done(&h.origin);

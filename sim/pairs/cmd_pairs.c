@@ -86,8 +86,12 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
                                     .tty = ctx->tty}};
     c.conf.workers = o->workers ? (unsigned)o->workers : pairs_workers(&c.conf);
     c.conf.queue = o->queue ? (unsigned)o->queue : pairs_queue(&c.conf);
-    const struct solo s = {
-        .apps = 2 * c.conf.workers, .timeout_us = o->timeout_us, .server_pid = o->server_pid, .body = body, .arg = &c};
+    const struct solo s = {.apps = 2 * c.conf.workers,
+                           .timeout_us = o->timeout_us,
+                           .server_pid = o->server_pid,
+                           .recorded = true,
+                           .body = body,
+                           .arg = &c};
     enum err e = o->payload ? read_payload(&c, o->payload, ei) : ERR_OK;
     if (e == ERR_OK)
         e = solo_run(&s, ctx, ei);

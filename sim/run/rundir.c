@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "drive/result/series.h"
+#include "sim/app/recorder.h"
 #include "sim/stop/kill_switch.h"
 
 #include <inttypes.h>
@@ -156,20 +157,12 @@ enum err rundir_close(struct rundir *d, struct errinfo *ei)
     return e == ERR_OK ? told : e;
 }
 
-static bool course_wanted(const struct cmd_common *c)
-{
-    for (unsigned i = 0; i < RENDERING_COUNT; i++)
-        if (c->files[i] && rendering_shows_course((enum rendering)i))
-            return true;
-    return false;
-}
-
 enum err rundir_keep_course(struct cmd_ctx *ctx, const char *dir, struct errinfo *ei)
 {
     struct result *r = ctx->result;
     const struct series_owner owner = {
         .command = r->command, .target = r->target, .arguments = r->arguments, .seed = r->seed};
-    if (!dir[0] && !course_wanted(ctx->common))
+    if (!dir[0] && !recorder_wanted(ctx->common))
         return ERR_OK;
     return series_new(&r->series, dir[0] ? dir : NULL, &owner, mono_now(), ei);
 }

@@ -246,6 +246,38 @@ static void page_is_whole_and_harmless(void **state)
     result_done(&r);
 }
 
+static void add_part(struct result *r, const char *key, const char *text)
+{
+    struct buf json = BUF_INIT(4096);
+    struct jsonw w;
+    jsonw_init(&w, &json);
+    jsonw_raw(&w, NULL, sv_of(text));
+    result_part(r, key, &w);
+}
+
+/* What a command tells row by row is a table of the page; checks that are not run for one reason share a row. */
+static void rows_are_tables(void **state)
+{
+    (void)state;
+    struct result r;
+    fill(&r);
+    add_part(&r, "reads", "{\"list_hot\":{\"what\":\"a <page>\",\"rows\":200,\"alone\":{\"p95_ms\":7.25}}}");
+    add_part(&r, "http", "{\"complete\":9,\"failures\":{\"connect\":0},\"from_due_ms\":{\"min\":0.5,\"p100\":3}}");
+    struct check_result *c = result_check(&r, "ledger");
+    c->status = CHECK_NOT_RUN;
+    snprintf(c->summary, sizeof(c->summary), "no store is named");
+    char *text = made(&r, RENDERING_HTML);
+    assert_true(holds(text, "<tr><td>a &lt;page&gt;</td><td></td><td class=\"n\">200</td><td class=\"n\">–</td>"
+                            "<td class=\"n\">7.2</td>"));
+    assert_true(holds(text, "<tr><td>from due</td><td class=\"n\">0.500</td>"));
+    assert_int_equal(count(text, "Stages of a request"), 1);
+    assert_int_equal(count(text, "<h2>Refusals"), 0);
+    assert_true(holds(text, "likewise ledger"));
+    assert_int_equal(count(text, "<td>ledger</td>"), 0);
+    mem_free(text);
+    result_done(&r);
+}
+
 /* Shared case L08: nothing happened, and one thing did. */
 static void empty_and_single(void **state)
 {
@@ -369,6 +401,7 @@ int main(void)
         cmocka_unit_test(prometheus_is_well_formed),
         cmocka_unit_test(hdr_is_what_others_write),
         cmocka_unit_test(page_is_whole_and_harmless),
+        cmocka_unit_test(rows_are_tables),
         cmocka_unit_test(empty_and_single),
         cmocka_unit_test(a_killed_run_can_be_told),
         cmocka_unit_test(a_course_in_memory),

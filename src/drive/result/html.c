@@ -190,6 +190,35 @@ static void put_list(struct markup *m, const struct json *texts, const char *cla
     markup_put(m, "</ul>");
 }
 
+/* Not run, with nothing to say but why: those of one reason share a row. */
+static bool same_reason(const struct json *a, const struct json *b)
+{
+    return strcmp(html_text_of(a, "status"), "not_run") == 0 && strcmp(html_text_of(b, "status"), "not_run") == 0 &&
+           html_text_of(a, "summary")[0] && strcmp(html_text_of(a, "summary"), html_text_of(b, "summary")) == 0 &&
+           !json_count(json_get(a, "notes")) && !json_count(json_get(b, "notes"));
+}
+
+static bool told_before(const struct json *checks, const struct json *c)
+{
+    const struct json *before = json_first(checks);
+    while (before != c && !same_reason(before, c))
+        before = json_next(before);
+    return before != c;
+}
+
+static void put_likewise(struct markup *m, const struct json *c)
+{
+    const char *before = "<ul class=\"note\"><li>likewise ";
+    for (const struct json *next = json_next(c); next; next = json_next(next))
+        if (same_reason(c, next)) {
+            markup_put(m, before);
+            markup_text(m, html_text_of(next, "name"));
+            before = ", ";
+        }
+    if (before[0] == ',')
+        markup_put(m, "</li></ul>");
+}
+
 static void put_check(struct markup *m, const struct json *c)
 {
     const char *status = html_text_of(c, "status");
@@ -203,6 +232,7 @@ static void put_check(struct markup *m, const struct json *c)
                 : mood == BAD ? "violated"
                               : "not run");
     markup_text(m, html_text_of(c, "summary"));
+    put_likewise(m, c);
     put_list(m, json_get(c, "notes"), "note");
     put_list(m, json_get(c, "detail"), "wrong");
     if (wrong > (double)json_count(json_get(c, "detail")) && json_count(json_get(c, "detail")))
@@ -223,7 +253,8 @@ static void put_checks(struct markup *m, const struct doc *d)
         html_table(m, "Did the server keep its word? A violation names what is wrong and how to look it up.", names,
                    ARRAY_LEN(names), 3);
         for (const struct json *c = json_first(checks); c; c = json_next(c))
-            put_check(m, c);
+            if (!told_before(checks, c))
+                put_check(m, c);
         html_table_end(m);
         markup_put(m, "</section>\n");
     }
@@ -388,6 +419,7 @@ enum err rendering_html(const struct doc *d, struct buf *out)
     put_verdict(&m, d);
     put_checks(&m, d);
     html_ramp(&m, d);
+    html_rows(&m, d);
     put_latencies(&m, d);
     html_course(&m, d);
     put_failures(&m, d);

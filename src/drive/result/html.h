@@ -17,6 +17,7 @@ const char *html_text_of(const struct json *object, const char *key); /* "" when
 void html_course(struct markup *m, const struct doc *d);
 void html_percentiles(struct markup *m, const struct doc *d);
 void html_ramp(struct markup *m, const struct doc *d);
+void html_rows(struct markup *m, const struct doc *d);
 /* The operations whose latencies are worth a plot, most telling first; at most `most`. */
 size_t html_chosen(const struct stats *s, enum drive_op *out, size_t most);
 #endif

@@ -30,7 +30,8 @@ const char html_style[] =
     "th,td{text-align:left;padding:.22rem .7rem .22rem 0;border-bottom:1px solid var(--line);vertical-align:top;"
     "overflow-wrap:break-word}th{color:var(--soft);font-weight:600;white-space:nowrap}"
     "td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}\n"
-    "td ul{margin:.2rem 0 .2rem;padding-left:1.1rem}td .note{color:var(--soft)}code{font-size:.92em}\n"
+    "td ul{margin:.2rem 0 .2rem;padding-left:1.1rem}td .note{color:var(--soft)}td "
+    "b{white-space:nowrap}code{font-size:.92em}\n"
     "figure{margin:0 0 1.1rem}svg.plot{display:block;width:100%;height:auto;font:11.5px system-ui,'DejaVu "
     "Sans',sans-serif;"
     "overflow:visible}\n"
@@ -50,4 +51,7 @@ const char html_style[] =
     ".band.injected{fill:var(--c5)}\n"
     ".key i{display:inline-block;width:1.1em;height:.8em;margin:0 .5em 0 0;opacity:.45}"
     ".key .seen{background:var(--seen)}.key .ordered{background:var(--ordered)}.key .injected{background:var(--c5)}\n"
+    "@media(max-width:40rem){body{padding:1rem .6rem 2rem}caption{width:calc(100vw - "
+    "1.2rem)}td:first-child{min-width:7rem}"
+    "figure{overflow-x:auto}svg.plot{min-width:36rem}}\n"
     "footer{margin-top:2.5rem;color:var(--soft);font-size:.85rem}\n";

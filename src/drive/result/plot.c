@@ -148,7 +148,10 @@ static void put_x_axis(struct markup *m, const struct plot *p, const struct fram
     markup_putf(m, "<path class=\"axis\" d=\"M%d %.1fH%d\"/>", LEFT, y, PLOT_WIDTH - RIGHT);
     for (size_t i = 0; p->ticks && i < p->n_ticks; i++) {
         markup_putf(m, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>", px(f, p->ticks[i].x), y);
-        put_label(m, px(f, p->ticks[i].x), y + 16, "middle", p->ticks[i].name);
+        if (i == 0) /* leaves room for the next, which may be near */
+            put_label(m, px(f, p->ticks[i].x) + 10, y + 16, "end", p->ticks[i].name);
+        else
+            put_label(m, px(f, p->ticks[i].x), y + 16, "middle", p->ticks[i].name);
     }
     for (double v = ceil(f->x0 / step) * step; !p->ticks && v <= f->x1 + step * 1e-9; v += step) {
         markup_putf(m, "<path class=\"axis\" d=\"M%.1f %.1fv4\"/>", px(f, v), y);

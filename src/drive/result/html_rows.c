@@ -1,0 +1,133 @@
+/* What one command alone reports row by row: the reads, the refusals, the stages of a plain request. A table each, made
+ * of an object of the JSON whose members are the rows. */
+#include "base/mem.h"
+#include "drive/result/html.h"
+#include <string.h>
+
+#define COLUMNS 12
+
+struct shown_rows {
+    const char *key, *title, *caption; /* key: of the object */
+    size_t texts;                      /* so many columns in front are text */
+    struct column {
+        const char *name, *path; /* path "": the row's own key; it is there in every row of the table */
+        int decimals;
+    } columns[COLUMNS];
+};
+static const struct shown_rows tables[] = {
+    {"reads",
+     "Reads",
+     "In ms, alone and beside apps at work; the answer as compared with the database",
+     2,
+     {{"read", "what", 0},
+      {"answer", "answer", 0},
+      {"rows", "rows", 0},
+      {"alone p50", "alone.p50_ms", 1},
+      {"p95", "alone.p95_ms", 1},
+      {"p99", "alone.p99_ms", 1},
+      {"slowest", "alone.max_ms", 1},
+      {"load p50", "load.p50_ms", 1},
+      {"p95", "load.p95_ms", 1},
+      {"p99", "load.p99_ms", 1},
+      {"slowest", "load.max_ms", 1}}},
+    {"refusals",
+     "Refusals",
+     "What was asked for, and how it was refused; times in ms",
+     3,
+     {{"asked for", "asked", 0},
+      {"verdict", "verdict", 0},
+      {"reason that arrived", "reason", 0},
+      {"expected", "expected_status", 0},
+      {"status", "status", 0},
+      {"tries", "tries", 0},
+      {"ok", "ok", 0},
+      {"p50", "p50_ms", 1},
+      {"p95", "p95_ms", 1},
+      {"slowest", "max_ms", 1}}},
+    {"http",
+     "Stages of a request",
+     "In ms",
+     1,
+     {{"stage", "", 0},
+      {"least", "min", 3},
+      {"mean", "mean", 3},
+      {"deviation", "sd", 3},
+      {"p50", "p50", 3},
+      {"p90", "p90", 3},
+      {"p95", "p95", 3},
+      {"p99", "p99", 3},
+      {"slowest", "p100", 3}}},
+};
+
+static const struct json *cell_of(const struct json *row, const char *path)
+{
+    const char *dot = strchr(path, '.');
+    char key[40];
+    if (!dot)
+        return json_get(row, path);
+    str_format(key, sizeof(key), "%.*s", (int)(dot - path), path);
+    return json_get(json_get(row, key), dot + 1);
+}
+
+/* "from_due_ms" is "from due". */
+static void put_key(struct markup *m, const char *key)
+{
+    struct sv k = sv_of(key);
+    char text[80];
+    str_format(text, sizeof(text), "%.*s", (int)(sv_ends(k, SV("_ms")) ? k.n - 3 : k.n), key);
+    for (char *c = text; *c; c++)
+        *c = *c == '_' ? ' ' : *c;
+    html_cell(m, text);
+}
+
+static void put_row(struct markup *m, const struct shown_rows *t, const struct json *row)
+{
+    markup_put(m, "<tr>");
+    for (size_t i = 0; i < COLUMNS && t->columns[i].name; i++) {
+        const struct column *c = &t->columns[i];
+        const struct json *cell = cell_of(row, c->path);
+        if (!c->path[0])
+            put_key(m, json_key(row));
+        else if (i < t->texts)
+            html_cell(m, json_str(cell) ? json_str(cell) : "");
+        else
+            html_number(m, cell, c->decimals);
+    }
+    markup_put(m, "</tr>\n");
+}
+
+static bool is_row(const struct shown_rows *t, const struct json *v)
+{
+    const char *path = t->columns[0].path[0] ? t->columns[0].path : t->columns[1].path;
+    return json_is_object(v) && json_key(v) && cell_of(v, path);
+}
+
+static void put_table(struct markup *m, const struct shown_rows *t, const struct json *rows)
+{
+    const char *names[COLUMNS];
+    size_t n = 0;
+    const struct json *row = json_first(rows);
+    while (row && !is_row(t, row))
+        row = json_next(row);
+    if (!row)
+        return;
+    while (n < COLUMNS && t->columns[n].name) {
+        names[n] = t->columns[n].name;
+        n++;
+    }
+    markup_put(m, "<section><h2>");
+    markup_text(m, t->title);
+    markup_put(m, "</h2>\n");
+    html_table(m, t->caption, names, n, t->texts);
+    for (; row; row = json_next(row))
+        if (is_row(t, row))
+            put_row(m, t, row);
+    html_table_end(m);
+    markup_put(m, "</section>\n");
+}
+
+void html_rows(struct markup *m, const struct doc *d)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tables); i++)
+        put_table(m, &tables[i], json_get(d->root, tables[i].key));
+}
