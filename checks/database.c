@@ -64,8 +64,10 @@ static MAY_YIELD void look_at_idle_transactions(struct check_ctx *c, struct chec
                "interval '5 s'",
                0, NULL, &res, &ei) == ERR_OK)
         for (int i = 0; i < pg_rows(res); i++)
-            check_detail(r, "backend %s has held a transaction open for %s s after: %s", pg_str(res, i, 0),
-                         pg_str(res, i, 1), pg_str(res, i, 2));
+            check_detail(r,
+                         "backend %s has held a transaction open for %s s after: %s; look: SELECT * FROM"
+                         " pg_stat_activity WHERE pid = %s",
+                         pg_str(res, i, 0), pg_str(res, i, 1), pg_str(res, i, 2), pg_str(res, i, 0));
     pg_result_free(&res);
 }
 

@@ -191,7 +191,7 @@ static bool source_explains(const struct judge *k, const struct act *a)
  */
 static void judge_nameless(struct judge *k, struct act *a)
 {
-    char key[DRIVE_ID_MAX + DRIVE_NAME_MAX + 8], at[32];
+    char key[DRIVE_ID_MAX + DRIVE_NAME_MAX + 8], at[32], look[LOOK_MAX];
     const char *folder = fate_folder_of(a->o);
     struct figures *f = &k->figures[a->o->op];
     bool explained = !journal_whole(k->j) ||
@@ -203,9 +203,9 @@ static void judge_nameless(struct judge *k, struct act *a)
         return;
     f->found += explained;
     if (!explained)
-        check_detail(k->r, "the %s of app %" PRIu32 " at %s was acknowledged, but no %s stands in folder %s",
+        check_detail(k->r, "the %s of app %" PRIu32 " at %s was acknowledged, but no %s stands in folder %s; look: %s",
                      drive_op_text((enum drive_op)a->o->op), a->o->app, journal_time(at, a->o->wall_us), a->o->name,
-                     folder);
+                     folder, look_at(k->c, LOOK_FOLDER, folder, look));
 }
 
 /* ---- one item ---- */
@@ -452,7 +452,7 @@ static void judge_halves(struct judge *k)
 {
     const struct act **t = mem_alloc((k->n + 1) * sizeof(*t));
     size_t n = 0;
-    char at[32];
+    char at[32], look[LOOK_MAX];
     for (size_t i = 0; i < k->n; i++)
         if (k->acts[i].o->op == OP_TRASH && fate_unknown(k->acts[i].o) && k->acts[i].end != FATE_OVERTAKEN)
             t[n++] = &k->acts[i];
@@ -461,10 +461,10 @@ static void judge_halves(struct judge *k)
         if (t[i]->o->revision == t[i - 1]->o->revision && t[i]->end != t[i - 1]->end)
             check_detail(k->r,
                          "the trash of app %" PRIu32 " at %s got no answer and was done by half: of its items %s is %s"
-                         " the trash, %s is %s",
+                         " the trash, %s is %s; look: %s",
                          t[i]->o->app, journal_time(at, t[i]->o->wall_us), t[i - 1]->id,
                          t[i - 1]->end == FATE_DONE ? "in" : "not in", t[i]->id,
-                         t[i]->end == FATE_DONE ? "in it" : "not");
+                         t[i]->end == FATE_DONE ? "in it" : "not", look_at(k->c, LOOK_HISTORY, t[i]->id, look));
     mem_free(t);
 }
 

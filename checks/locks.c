@@ -53,21 +53,23 @@ static size_t collect(const struct journal *j, struct hold *h)
     return n;
 }
 
-static void report(struct check_result *r, const struct hold *a, const struct hold *b)
+static void report(const struct check_ctx *c, struct check_result *r, const struct hold *a, const struct hold *b)
 {
-    char at[32], bt[32];
+    char at[32], bt[32], look[LOOK_MAX];
     check_detail(r,
                  "file %s: app %" PRIu32 " was given lock %s at %s, and app %" PRIu32
-                 " lock %s at %s, %.3f s before the first was let go",
+                 " lock %s at %s, %.3f s before the first was let go; look: %s",
                  a->lock->file_id, a->lock->app, a->lock->other_id, journal_time(at, a->lock->wall_us), b->lock->app,
-                 b->lock->other_id, journal_time(bt, b->lock->wall_us), (double)(a->to - b->from) / 1e6);
+                 b->lock->other_id, journal_time(bt, b->lock->wall_us), (double)(a->to - b->from) / 1e6,
+                 look_at(c, LOOK_HISTORY, a->lock->file_id, look));
 }
 
 /* A save whose request and answer both lie within the hold of another login: a server may let a login's own apps pass.
  */
-static void judge_saves(const struct journal *j, const struct hold *h, size_t n, struct check_result *r)
+static void judge_saves(const struct check_ctx *c, const struct hold *h, size_t n, struct check_result *r)
 {
-    char at[32];
+    const struct journal *j = c->journal;
+    char at[32], look[LOOK_MAX];
     for (size_t i = 0; i < j->n; i++) {
         const struct journal_op *o = &j->ops[i];
         if (o->op != OP_SAVE || !journal_acked(o))
@@ -78,8 +80,10 @@ static void judge_saves(const struct journal *j, const struct hold *h, size_t n,
             if (h[k].lock->login != o->login && h[k].from < o->sent_us && o->told_us < h[k].to &&
                 strcmp(h[k].lock->other_id, o->other_id) != 0)
                 check_detail(r,
-                             "file %s: the save of app %" PRIu32 " at %s was taken while app %" PRIu32 " held lock %s",
-                             o->file_id, o->app, journal_time(at, o->wall_us), h[k].lock->app, h[k].lock->other_id);
+                             "file %s: the save of app %" PRIu32 " at %s was taken while app %" PRIu32
+                             " held lock %s; look: %s",
+                             o->file_id, o->app, journal_time(at, o->wall_us), h[k].lock->app, h[k].lock->other_id,
+                             look_at(c, LOOK_HISTORY, o->file_id, look));
     }
 }
 
@@ -304,11 +308,11 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     size_t n = collect(j, h), last = 0;
     for (size_t i = 1; i < n; i++) {
         if (strcmp(h[last].lock->file_id, h[i].lock->file_id) == 0 && h[i].from < h[last].to)
-            report(r, &h[last], &h[i]);
+            report(c, r, &h[last], &h[i]);
         if (strcmp(h[last].lock->file_id, h[i].lock->file_id) != 0 || h[i].to > h[last].to)
             last = i;
     }
-    judge_saves(j, h, n, r);
+    judge_saves(c, h, n, r);
     r->examined = n;
     if (n == 0 && r->wrong == 0) {
         check_not_run(r, "the run took no edit locks%s%s", left.n ? "; still held: " : "", left.text);

@@ -7,7 +7,7 @@
  * wrong at once. */
 #include "base/hash.h"
 #include "base/mem.h"
-#include "checks/check.h"
+#include "checks/evidence/look.h"
 #include "drive/schema.h"
 #include "net/coro.h"
 
@@ -51,13 +51,15 @@ static void index_paths(struct walk *w)
             continue;
         w->r->examined++;
         if (!n->path) {
-            check_detail(w->r, "file %s (%s) names no object", n->id, n->name);
+            check_detail(w->r, "file %s (%s) names no object; look: SELECT * FROM files WHERE id = '%s'", n->id,
+                         n->name, n->id);
             n->object_seen = true;
             continue;
         }
         uint32_t *slot = slot_of(w, n->path);
         if (*slot != 0)
-            check_detail(w->r, "files %s and %s share the object %s", w->t->nodes[*slot - 1].id, n->id, n->path);
+            check_detail(w->r, "files %s and %s share the object %s; look: SELECT * FROM files WHERE path = '%s'",
+                         w->t->nodes[*slot - 1].id, n->id, n->path, n->path);
         else
             *slot = i + 1;
     }
@@ -107,20 +109,22 @@ static MAY_YIELD void judge_file(struct check_ctx *c, struct walk *w, uint32_t i
     const struct tree_node *n = &w->t->nodes[i];
     struct blob_info info;
     struct errinfo ei;
-    char path[200];
+    char path[200], look[LOOK_MAX];
     enum err e = blob_head(c->blob, n->path, &info, &ei);
     if (!row_stands(c, n) || (e == ERR_OK && info.size == expected_size(w, n)))
         return; /* changed since, or was being written */
     tree_path(w->t, i, path, sizeof(path));
+    look_at(c, LOOK_ROW, n->id, look);
     if (e == ERR_NOTFOUND)
-        check_detail(w->r, "file %s (%s): its object %s is missing", n->id, path, n->path);
+        check_detail(w->r, "file %s (%s): its object %s is missing; look: %s", n->id, path, n->path, look);
     else if (e != ERR_OK)
-        check_detail(w->r, "file %s (%s): its object %s could not be looked at: %s", n->id, path, n->path,
-                     err_message(&ei));
+        check_detail(w->r, "file %s (%s): its object %s could not be looked at: %s; look: %s", n->id, path, n->path,
+                     err_message(&ei), look);
     else
         check_detail(w->r,
-                     "file %s (%s): its object %s has %" PRIu64 " bytes, %" PRIu64 " expected for a file of %" PRId64,
-                     n->id, path, n->path, info.size, expected_size(w, n), n->size);
+                     "file %s (%s): its object %s has %" PRIu64 " bytes, %" PRIu64 " expected for a file of %" PRId64
+                     "; look: %s",
+                     n->id, path, n->path, info.size, expected_size(w, n), n->size, look);
 }
 
 /* Uploads of the audit log (drive-api.md 8) whose row is gone, newest first: one of them may have owned an orphan. */
@@ -166,10 +170,13 @@ static MAY_YIELD void judge_orphan(struct check_ctx *c, struct walk *w, size_t k
         return;
     char owner[256];
     name_lost_owner(c, w, w->orphan_sizes[k], owner, sizeof(owner));
-    check_detail(w->r, "object %s (%" PRIu64 " bytes) belongs to no file%s%s", key, w->orphan_sizes[k], owner,
+    check_detail(w->r,
+                 "object %s (%" PRIu64 " bytes) belongs to no file%s%s; look: SELECT * FROM files WHERE path = '%s'",
+                 key, w->orphan_sizes[k], owner,
                  w->waited  ? ": the server has not swept it up within a minute"
                  : owner[0] ? ""
-                            : ": no request that was broken off explains it");
+                            : ": no request that was broken off explains it",
+                 key);
 }
 
 /* Gives the server's sweeper its time, as long as objects are there that no file names. */

@@ -73,8 +73,10 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
                          a->id, a->email, a->used, a->files, a->sum_size, drive_difference(a->used, a->sum_size),
                          a->id);
         if (a->reserved != a->reservations)
-            check_detail(r, "account %s (%s): storage_reserved is %" PRId64 ", its reservations add up to %" PRId64,
-                         a->id, a->email, a->reserved, a->reservations);
+            check_detail(r,
+                         "account %s (%s): storage_reserved is %" PRId64 ", its reservations add up to %" PRId64
+                         "; look: SELECT * FROM storage_reservations WHERE user_id = '%s'",
+                         a->id, a->email, a->reserved, a->reservations, a->id);
         else if (a->reserved != 0 && still_reserved(c, a->id) != 0)
             check_detail(r,
                          "account %s (%s): %" PRId64

@@ -12,6 +12,7 @@ static const struct {
     [LOOK_CONTENT] = {"GET /api/files/", "/download", false},
     [LOOK_ROW] = {"SELECT * FROM files WHERE id = '", "'", true},
     [LOOK_HISTORY] = {"SELECT * FROM audit_log WHERE resource_id = '", "'", true},
+    [LOOK_FOLDER] = {"GET /api/files?parentId=", "", false},
     [LOOK_LOCK] = {"POST /api/files/", "/lock", false},
     [LOOK_SAVE] = {"POST /api/files/", "/replace without X-Lock-Id", false},
 };

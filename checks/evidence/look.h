@@ -9,6 +9,7 @@ enum look {
     LOOK_CONTENT, /* its bytes */
     LOOK_ROW,
     LOOK_HISTORY, /* who did what to it */
+    LOOK_FOLDER,  /* a folder's listing */
     LOOK_LOCK,    /* its edit lock, asked for */
     LOOK_SAVE,    /* its replacement without the lock */
 };

@@ -104,7 +104,8 @@ enum err readback(struct asker *a, uint32_t account, const char *id, const char 
     if (r.outcome == OUT_OK || r.outcome == OUT_WRONG)
         judge(&rd, want, out);
     else if (r.outcome == OUT_TRANSPORT || r.outcome == OUT_TIMEOUT || r.outcome == OUT_UNFINISHED ||
-             r.outcome == OUT_THROTTLED)
+             r.outcome == OUT_THROTTLED ||
+             (r.status >= 502 && r.status <= 504)) /* its store is away: no word of the file */
         e = err_set(ei, ERR_ENV, "the server could not be asked for file %s: %s", id, r.reason);
     else
         snprintf(out->why, sizeof(out->why), "the server answers %d %.150s", r.status, r.reason);

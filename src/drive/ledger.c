@@ -407,10 +407,13 @@ static bool records_follow(struct reader *rd, uint64_t at)
 
 static enum err read_head(struct reader *rd, const char *path, struct errinfo *ei)
 {
-    if (fread(rd->raw, 1, HEAD_LEN, rd->f) != HEAD_LEN || memcmp(rd->raw, MAGIC, MAGIC_LEN) != 0)
-        return err_set(ei, ERR_PARSE, "%s is no ledger", path);
+    size_t n = fread(rd->raw, 1, HEAD_LEN, rd->f);
+    if (memcmp(rd->raw, MAGIC, n < MAGIC_LEN ? n : MAGIC_LEN) != 0)
+        return err_set(ei, ERR_ENV, "%s is no ledger", path);
+    if (n < HEAD_LEN)
+        return err_set(ei, ERR_ENV, "the ledger %s is cut short: it ends within its head", path);
     if (get(rd->raw + MAGIC_LEN, 4) != LEDGER_VERSION)
-        return err_set(ei, ERR_PARSE, "%s is a ledger of another version", path);
+        return err_set(ei, ERR_ENV, "%s is a ledger of another version", path);
     rd->mono_us = (int64_t)get(rd->raw + MAGIC_LEN + 8, 8);
     rd->offset_us = (int64_t)get(rd->raw + MAGIC_LEN + 16, 8);
     return ERR_OK;

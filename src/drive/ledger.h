@@ -79,7 +79,8 @@ struct ledger_end {
     uint64_t at;      /* byte where they end */
 };
 /* Reads front to back, up to the first byte that is no record; fn false stops early, and then end tells no more than
- * the count. ERR_PARSE when it is no ledger or of another version. */
+ * the count. ERR_ENV when it is no ledger, less than a ledger's head, or of another
+ * version. */
 enum err ledger_read(const char *dir, bool (*fn)(void *arg, const struct ledger_record *r), void *arg,
                      struct ledger_end *end, struct errinfo *ei) WARN_UNUSED;
 #endif

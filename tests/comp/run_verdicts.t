@@ -49,6 +49,12 @@ use Runs;
     cmp_ok $d->count(qr{^DELETE .*/lock$}), '==', ops($h, 'lock')->{ok}, 'as many as were taken';
     cmp_ok $h->{json}{actions}{conflicts}, '>=', 5, 'counted as actions too';
     cmp_ok $h->{json}{causes}{relist}, '>', 0, 'after which the folder is listed again';
+    # A server that cannot get at its store tells nothing of a file: neither that it is there nor that it is lost.
+    $d->rule(path => qr{/download$}, status => 503, body => { message => 'The store is away', error => 'STORAGE_UNAVAILABLE' });
+    my $c = sim(['check', '--only', 'ledger', '--run', $h->{json}{run_dir}], dir => run_folder(), env => { TMA_URL => $d->url });
+    is $c->{status}, 3, 'a server without its store: the ledger cannot be judged' or diag $c->{out};
+    like $c->{err}, qr/'ledger' could not run: the server could not be asked for file \S+: .*The store is away/, 'which is said';
+    unlike $c->{out}, qr/VIOLATED/, 'and is no violation';
 }
 
 # ---- a file without a version among others that have one (K11): nothing is saved over it blindly

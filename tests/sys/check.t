@@ -25,7 +25,9 @@ sub violated_only {
     is $j->{status}, 1, "$what: exit status 1";
     is_deeply [sort grep { $j->{checks}{$_}{status} eq 'violated' } keys %{ $j->{checks} }], [sort @$names], "$what: found by @$names alone"
         or diag $j->{out};
-    my $detail = join "\n", map { @{ $j->{checks}{$_}{detail} } } @$names;
+    my @details = map { @{ $j->{checks}{$_}{detail} } } @$names;
+    is_deeply [grep { !/; look: / } @details], [], "$what: each says how to look it up";
+    my $detail = join "\n", @details;
     like $detail, $_, "$what: named" for @patterns;
     return $j;
 }

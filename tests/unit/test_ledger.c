@@ -256,11 +256,15 @@ static void test_not_a_ledger(void **state)
     write_records(f, 1);
     int fd = open(f->file, O_WRONLY);
     assert_int_equal(pwrite(fd, "x", 1, 8), 1); /* another version */
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_PARSE);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_ENV);
     assert_int_equal(pwrite(fd, "x", 1, 0), 1);
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_PARSE);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_ENV);
+    assert_non_null(strstr(ei.msg, "is no ledger"));
+    assert_int_equal(ftruncate(fd, 0), 0); /* a full disk or a kill leaves such ones */
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_ENV);
+    assert_non_null(strstr(ei.msg, "cut short"));
     assert_int_equal(ftruncate(fd, 3), 0);
-    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_PARSE);
+    assert_int_equal(ledger_read(f->dir, compare_next, &n, &end, &ei), ERR_ENV);
     close(fd);
     assert_int_equal(n, 0);
 }
