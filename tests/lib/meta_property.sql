@@ -104,7 +104,7 @@ BEGIN
         a := test.picks(live, 1 + floor(random() * 4)::int);
         SELECT * INTO r FROM drive_move(p_account, p_account, a, t);
     WHEN k < 0.74 THEN
-        SELECT * INTO r FROM drive_star(p_account, p_account, test.picks(live, 3), random() < 0.5);
+        SELECT * INTO r FROM drive_mark(p_account, p_account, test.picks(live, 3), 'star', random() < 0.5);
     WHEN k < 0.81 THEN
         a := test.picks(live, 1 + floor(random() * 3)::int);
         SELECT * INTO r FROM drive_trash(p_account, p_account, a, 200);

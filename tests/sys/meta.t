@@ -169,7 +169,7 @@ subtest 'another account sees nothing and changes nothing' => sub {
     my $f = folder($a, undef, 'mine');
     my $x = upload($a, $f, 'x', 1);
     for my $call ("drive_folder_create('$b', '$b', '$f', 'n')", "drive_rename('$b', '$b', '$x', 'n')", "drive_move('$b', '$b', ARRAY['$x'], NULL)",
-        "drive_star('$b', '$b', ARRAY['$x'], true)", "drive_trash('$b', '$b', ARRAY['$f'], NULL)", "drive_restore('$b', '$b', ARRAY['$x'], NULL)",
+        "drive_mark('$b', '$b', ARRAY['$x'], 'star', true)", "drive_trash('$b', '$b', ARRAY['$f'], NULL)", "drive_restore('$b', '$b', ARRAY['$x'], NULL)",
         "drive_purge('$b', '$b', ARRAY['$x'])", "drive_replace_commit('$b', '$b', 's', '$x', NULL, 1, 't', 'k', NULL, NULL)",
         "drive_lock('$b', '$b', 's', 'n', '$x', NULL, 30)", "drive_copy_begin('$b', '$b', 'j', ARRAY['$x'], NULL)",
         "drive_upload_commit('$b', '$b', '$f', 'n', 1, 't', 'k', NULL, NULL)") {

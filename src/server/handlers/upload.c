@@ -156,16 +156,6 @@ static MAY_YIELD bool take_file(struct incoming *in)
     return e == ERR_OK;
 }
 
-static MAY_YIELD void reply_file(struct request *r, const struct meta_file *f)
-{
-    struct buf json = BUF_INIT(64 << 10);
-    struct jsonw w;
-    jsonw_init(&w, &json);
-    meta_file_json(&w, NULL, f);
-    reply_json(r, 200, &json);
-    buf_done(&json);
-}
-
 /* Names the object. What no row names in the end is deleted: the new object after a refusal, the old one after a
  * replacement. */
 static MAY_YIELD void commit(struct incoming *in)
@@ -190,7 +180,7 @@ static MAY_YIELD void commit(struct incoming *in)
     } else if (no) {
         meta_reply_refusal(r, no->refused, no->detail);
     } else {
-        reply_file(r, &res.rows[0].file);
+        meta_reply_file(r, 200, &res.rows[0].file);
         if (!fault_hit(r->server, FAULT_ORPHAN_OBJECT))
             content_delete(r->server, res.rows[0].keys, res.rows[0].n_keys);
     }

@@ -9,163 +9,139 @@
 
 #define ITEMS_AT_ONCE 1000 /* more go to the trash, or come back, as a job */
 
-/* The body as JSON, and on whose behalf. */
-static MAY_YIELD bool open_body(struct request *r, struct json **body, struct meta_who *who)
+/* One change: what was asked, and how it ended. */
+struct change {
+    struct request *r;
+    struct meta_who who;
+    struct json *body;
+    struct field_ids ids;
+    struct meta_result res;
+    struct errinfo ei;
+};
+
+/* Reads the body. False when it has been answered, here and in the two that follow. */
+static MAY_YIELD bool change_open(struct change *c, struct request *r)
 {
-    *who = meta_who(&r->login);
-    return req_json(r, body) == ERR_OK;
+    c->r = r;
+    c->who = meta_who(&r->login);
+    return req_json(r, &c->body) == ERR_OK;
 }
 
-/* True when the call was done; else it has been answered. */
-static MAY_YIELD bool done(struct request *r, enum err err, const struct meta_result *res, const struct errinfo *ei)
+/* The same for a change of several items. */
+static MAY_YIELD bool change_open_ids(struct change *c, struct request *r)
+{
+    return change_open(c, r) && field_ids(r, c->body, &c->ids);
+}
+
+/* Whether the call was done; err is what it said. */
+static MAY_YIELD bool change_done(struct change *c, enum err err)
 {
     if (err) {
-        reply_error(r, ei);
+        reply_error(c->r, &c->ei);
         return false;
     }
-    const struct meta_change *refused = meta_refusal(res);
+    const struct meta_change *refused = meta_refusal(&c->res);
     if (refused)
-        meta_reply_refusal(r, refused->refused, refused->detail);
+        meta_reply_refusal(c->r, refused->refused, refused->detail);
     return !refused;
 }
 
-static MAY_YIELD void reply_file(struct request *r, int status, const struct meta_file *f)
-{
-    struct buf out = BUF_INIT(64 * 1024);
-    struct jsonw w;
-    jsonw_init(&w, &out);
-    meta_file_json(&w, NULL, f);
-    reply_json(r, status, &out);
-    buf_done(&out);
-}
-
 /* {"message", "count", "files"}: the files as they are now, since a taken name may have been numbered. */
-static MAY_YIELD void reply_files(struct request *r, const struct meta_result *res, const char *message)
+static MAY_YIELD void reply_files(struct change *c, const char *message)
 {
     struct buf out = BUF_INIT(4 << 20);
     struct jsonw w;
     jsonw_init(&w, &out);
     jsonw_object(&w, NULL);
     jsonw_str(&w, "message", message);
-    jsonw_i64(&w, "count", (int64_t)res->n);
+    jsonw_i64(&w, "count", (int64_t)c->res.n);
     jsonw_array(&w, "files");
-    for (size_t i = 0; i < res->n; i++)
-        meta_file_json(&w, NULL, &res->rows[i].file);
+    for (size_t i = 0; i < c->res.n; i++)
+        meta_file_json(&w, NULL, &c->res.rows[i].file);
     jsonw_end_array(&w);
     jsonw_end_object(&w);
     if (w.err)
-        reply_message(r, 200, NULL, "%s", message);
+        reply_message(c->r, 200, NULL, "%s", message);
     else
-        reply_json(r, 200, &out);
+        reply_json(c->r, 200, &out);
     buf_done(&out);
 }
 
 static MAY_YIELD void post_folder(struct request *r)
 {
-    struct json *body;
-    struct meta_who who;
-    struct meta_result res;
-    struct errinfo ei;
+    struct change c;
     const char *name, *parent;
-    if (!open_body(r, &body, &who) || !field_name(r, body, &name) || !field_parent(r, body, "parentId", &parent))
+    if (!change_open(&c, r) || !field_name(r, c.body, &name) || !field_parent(r, c.body, "parentId", &parent))
         return;
-    if (done(r, meta_folder_create(r->server, &who, parent, name, r->mem, &res, &ei), &res, &ei))
-        reply_file(r, 201, &res.rows[0].file);
+    if (change_done(&c, meta_folder_create(r->server, &c.who, parent, name, r->mem, &c.res, &c.ei)))
+        meta_reply_file(r, 201, &c.res.rows[0].file);
 }
 
 static MAY_YIELD void post_rename(struct request *r)
 {
-    struct json *body;
-    struct meta_who who;
-    struct meta_result res;
-    struct errinfo ei;
+    struct change c;
     const char *name, *id;
-    if (!open_body(r, &body, &who) || !field_text(r, body, "id", &id) || !field_name(r, body, &name))
+    if (!change_open(&c, r) || !field_text(r, c.body, "id", &id) || !field_name(r, c.body, &name))
         return;
-    if (done(r, meta_rename(r->server, &who, id, name, r->mem, &res, &ei), &res, &ei))
-        reply_file(r, 200, &res.rows[0].file);
+    if (change_done(&c, meta_rename(r->server, &c.who, id, name, r->mem, &c.res, &c.ei)))
+        meta_reply_file(r, 200, &c.res.rows[0].file);
 }
 
 static MAY_YIELD void post_move(struct request *r)
 {
-    struct json *body;
-    struct meta_who who;
-    struct meta_result res;
-    struct errinfo ei;
-    struct field_ids ids;
+    struct change c;
     const char *target;
-    if (!open_body(r, &body, &who) || !field_ids(r, body, &ids) || !field_parent(r, body, "parentId", &target))
+    if (!change_open_ids(&c, r) || !field_parent(r, c.body, "parentId", &target))
         return;
-    if (done(r, meta_move(r->server, &who, ids.v, ids.n, target, r->mem, &res, &ei), &res, &ei))
-        reply_files(r, &res, "Moved");
+    if (change_done(&c, meta_move(r->server, &c.who, c.ids.v, c.ids.n, target, r->mem, &c.res, &c.ei)))
+        reply_files(&c, "Moved");
 }
 
-/* Starring and sharing: a mark that goes on or off. */
-static MAY_YIELD void set_mark(struct request *r, const char *key,
-                               MAY_YIELD enum err (*call)(struct server *, const struct meta_who *, const char *const *,
-                                                          size_t, bool, struct arena *, struct meta_result *,
-                                                          struct errinfo *),
-                               const char *on_text, const char *off_text)
+/* A mark that goes on or off: field is its name in the body, mark the database's. */
+static MAY_YIELD void set_mark(struct request *r, const char *field, const char *mark, const char *on_text,
+                               const char *off_text)
 {
-    struct json *body;
-    struct meta_who who;
-    struct meta_result res;
-    struct errinfo ei;
-    struct field_ids ids;
+    struct change c;
     bool on;
-    if (!open_body(r, &body, &who) || !field_ids(r, body, &ids) || !field_bool(r, body, key, &on))
+    if (!change_open_ids(&c, r) || !field_bool(r, c.body, field, &on))
         return;
-    if (done(r, call(r->server, &who, ids.v, ids.n, on, r->mem, &res, &ei), &res, &ei))
-        reply_files(r, &res, on ? on_text : off_text);
+    if (change_done(&c, meta_mark(r->server, &c.who, c.ids.v, c.ids.n, mark, on, r->mem, &c.res, &c.ei)))
+        reply_files(&c, on ? on_text : off_text);
 }
 
 static MAY_YIELD void post_star(struct request *r)
 {
-    set_mark(r, "starred", meta_star, "Starred", "No longer starred");
+    set_mark(r, "starred", "star", "Starred", "No longer starred");
 }
 
 static MAY_YIELD void post_share(struct request *r)
 {
-    set_mark(r, "shared", meta_share, "Shared", "No longer shared");
+    set_mark(r, "shared", "share", "Shared", "No longer shared");
 }
 
-/* Whether there are too many for one request: then a job has been queued and the answer sent. */
-static MAY_YIELD bool became_job(struct request *r, enum err err, const struct meta_result *res, enum job_kind kind,
-                                 const struct field_ids *ids)
+/* Into the trash or back: at once, or as a job when there are too many items for one request. */
+static MAY_YIELD void set_trashed(struct request *r, bool trashed)
 {
-    const struct meta_change *refused = err ? NULL : meta_refusal(res);
-    if (!refused || strcmp(refused->refused, "TOO_MANY") != 0)
-        return false;
-    jobs_queue(r, kind, ids->v, ids->n, NULL);
-    return true;
+    struct change c;
+    if (!change_open_ids(&c, r))
+        return;
+    enum err err = (trashed ? meta_trash : meta_restore)(r->server, &c.who, c.ids.v, c.ids.n, ITEMS_AT_ONCE, r->mem,
+                                                         &c.res, &c.ei);
+    const struct meta_change *refused = err ? NULL : meta_refusal(&c.res);
+    if (refused && strcmp(refused->refused, "TOO_MANY") == 0)
+        jobs_queue(r, trashed ? JOB_TRASH : JOB_RESTORE, c.ids.v, c.ids.n, NULL);
+    else if (change_done(&c, err))
+        reply_files(&c, trashed ? "Moved to the trash" : "Restored from the trash");
 }
 
 static MAY_YIELD void post_delete(struct request *r)
 {
-    struct json *body;
-    struct meta_who who;
-    struct meta_result res;
-    struct errinfo ei;
-    struct field_ids ids;
-    if (!open_body(r, &body, &who) || !field_ids(r, body, &ids))
-        return;
-    enum err err = meta_trash(r->server, &who, ids.v, ids.n, ITEMS_AT_ONCE, r->mem, &res, &ei);
-    if (!became_job(r, err, &res, JOB_TRASH, &ids) && done(r, err, &res, &ei))
-        reply_files(r, &res, "Moved to the trash");
+    set_trashed(r, true);
 }
 
 static MAY_YIELD void post_restore(struct request *r)
 {
-    struct json *body;
-    struct meta_who who;
-    struct meta_result res;
-    struct errinfo ei;
-    struct field_ids ids;
-    if (!open_body(r, &body, &who) || !field_ids(r, body, &ids))
-        return;
-    enum err err = meta_restore(r->server, &who, ids.v, ids.n, ITEMS_AT_ONCE, r->mem, &res, &ei);
-    if (!became_job(r, err, &res, JOB_RESTORE, &ids) && done(r, err, &res, &ei))
-        reply_files(r, &res, "Restored from the trash");
+    set_trashed(r, false);
 }
 
 const struct route routes_write[] = {

@@ -135,39 +135,36 @@ enum err meta_move(struct server *s, const struct meta_who *who, const char *con
     WRITE("drive_move($1, $2, $3, $4)");
 }
 
-enum err meta_star(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, bool starred,
-                   struct arena *mem, struct meta_result *out, struct errinfo *ei)
+enum err meta_mark(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, const char *mark,
+                   bool on, struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
     struct params p = params_who(who, mem);
     p_array(&p, ids, n);
-    p_str(&p, starred ? "true" : "false");
-    WRITE("drive_star($1, $2, $3, $4)");
+    p_str(&p, mark);
+    p_str(&p, on ? "true" : "false");
+    WRITE("drive_mark($1, $2, $3, $4, $5)");
 }
 
-enum err meta_share(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, bool shared,
-                    struct arena *mem, struct meta_result *out, struct errinfo *ei)
+static struct params params_bounded(const struct meta_who *who, const char *const *ids, size_t n, int64_t max_items,
+                                    struct arena *mem)
 {
     struct params p = params_who(who, mem);
     p_array(&p, ids, n);
-    p_str(&p, shared ? "true" : "false");
-    WRITE("drive_share($1, $2, $3, $4)");
+    p_str(&p, max_items ? arena_printf(mem, "%" PRId64, max_items) : NULL);
+    return p;
 }
 
 enum err meta_trash(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, int64_t max_items,
                     struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
-    struct params p = params_who(who, mem);
-    p_array(&p, ids, n);
-    p_str(&p, max_items ? arena_printf(mem, "%" PRId64, max_items) : NULL);
+    struct params p = params_bounded(who, ids, n, max_items, mem);
     WRITE("drive_trash($1, $2, $3, $4)");
 }
 
 enum err meta_restore(struct server *s, const struct meta_who *who, const char *const *ids, size_t n, int64_t max_items,
                       struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {
-    struct params p = params_who(who, mem);
-    p_array(&p, ids, n);
-    p_str(&p, max_items ? arena_printf(mem, "%" PRId64, max_items) : NULL);
+    struct params p = params_bounded(who, ids, n, max_items, mem);
     WRITE("drive_restore($1, $2, $3, $4)");
 }
 

@@ -38,10 +38,10 @@ MAY_YIELD enum err meta_rename(struct server *s, const struct meta_who *who, con
 MAY_YIELD enum err meta_move(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
                              const char *target, struct arena *mem, struct meta_result *out,
                              struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD enum err meta_star(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
-                             bool starred, struct arena *mem, struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD enum err meta_share(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
-                              bool shared, struct arena *mem, struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
+/* mark: "star" or "share". */
+MAY_YIELD enum err meta_mark(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
+                             const char *mark, bool on, struct arena *mem, struct meta_result *out,
+                             struct errinfo *ei) WARN_UNUSED;
 /* max_items 0: no bound. Above it the refusal is TOO_MANY, and a job does it without the bound. */
 MAY_YIELD enum err meta_trash(struct server *s, const struct meta_who *who, const char *const *ids, size_t n,
                               int64_t max_items, struct arena *mem, struct meta_result *out,

@@ -266,6 +266,16 @@ void meta_file_json(struct jsonw *w, const char *key, const struct meta_file *f)
     jsonw_end_object(w);
 }
 
+void meta_reply_file(struct request *r, int status, const struct meta_file *f)
+{
+    struct buf out = BUF_INIT(64 << 10);
+    struct jsonw w;
+    jsonw_init(&w, &out);
+    meta_file_json(&w, NULL, f);
+    reply_json(r, status, &out);
+    buf_done(&out);
+}
+
 /* ---- the part ---- */
 
 static MAY_YIELD enum err learn_epoch(struct server *s, struct errinfo *ei)

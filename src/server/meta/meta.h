@@ -75,6 +75,8 @@ struct meta_file meta_file_of(const struct pg_result *res, int row, int first);
 void meta_file_json(struct jsonw *w, const char *key, const struct meta_file *f);
 /* The fields only, into an object that is open. */
 void meta_file_fields(struct jsonw *w, const struct meta_file *f);
+/* Answers with the one file object. */
+MAY_YIELD void meta_reply_file(struct request *r, int status, const struct meta_file *f);
 
 /* A live file or folder of the account. ERR_NOTFOUND when there is none, trashed and foreign ones included. */
 MAY_YIELD enum err meta_find(struct server *s, const char *account_id, const char *id, struct arena *mem,

@@ -8,15 +8,13 @@
 --                                                                                        file.updated; keys: the old object
 --   drive_rename(account, actor, id, name)                                               file.renamed
 --   drive_move(account, actor, ids[], target)                                            file.moved each
---   drive_star(account, actor, ids[], starred)                                           file.starred each changed one
---   drive_share(account, actor, ids[], shared)                                           file.shared each changed one
+--   drive_mark(account, actor, ids[], 'star' or 'share', on)                             file.starred, file.shared each changed one
 --   drive_trash(account, actor, ids[], max_items)                                        file.deleted each
 --   drive_restore(account, actor, ids[], max_items)                                      file.restored each
 --   drive_purge(account, actor, ids[] or NULL: all of the trash)                         file.permanently_deleted each; keys: its objects
 --   drive_copy_begin(account, actor, job, ids[], target)                  fills copy_items and reserves storage
 --   drive_copy_refresh(job, ord) -> path now, NULL when the source is gone
 --   drive_copy_commit(account, actor, job)                                               file.copied each top item; sets the job's result
---   drive_copy_abort(job) -> object keys that may exist by now
 --   drive_reserve(account, bytes, purpose, ttl_s) · drive_release(reservation)
 --   drive_lock(account, actor, session, holder_name, file, lock_id, ttl_s) · drive_unlock(account, session, file, lock_id)
 --   drive_touch(ids[], at_us[]) · drive_audit_downloads(users[], accounts[], files[], at_us[])     batched, never wait for a write
@@ -34,8 +32,11 @@
 -- fills Postgres' log with errors of which each stands for a server that works as designed.
 --
 -- The order of locks, the same everywhere: the owner's row first (FOR NO KEY UPDATE: sessions that refer to it need not
--- wait), then rows of files. That makes writes to an account one at a time, its storage use exact and its change numbers
--- gapless. The functions that do not take the owner's row (lock, unlock, touch) take one row of files at most, or skip.
+-- wait), then its job, then rows of files, then rows of locks. That makes writes to an account one at a time, its storage
+-- use exact and its change numbers gapless; nobody takes a name between the look and the write. The functions that do not
+-- take the owner's row wait for one row of files at most (lock, unlock), or take many rows and skip those that another one
+-- holds (touch, the ends of sessions, housekeeping). All of it rests on READ COMMITTED, Postgres' default: what is read
+-- after a lock was waited for is what its last holder left.
 --
 -- Plans are made when the tables are empty and must still fit at 100,000 rows: rows are looked up in ways that only one
 -- index serves (so live is told by trash_root, which no partial index names), and 599_plans.sql takes away what would
@@ -81,6 +82,11 @@ BEGIN
     r.refused := p_code;
     r.detail := p_detail::text;
     RETURN r;
+END $$;
+
+CREATE FUNCTION drive_name_taken(p_by files) RETURNS drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN drive_refusal('NAME_TAKEN', jsonb_build_object('id', p_by.id, 'name', p_by.name, 'type', p_by.type));
 END $$;
 
 -- A row as it is, nothing changed.
@@ -156,6 +162,11 @@ END $$;
 -- Nesting stops here; a tree this deep can still be listed, moved, copied and deleted by recursive queries.
 CREATE FUNCTION drive_max_depth() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 100';
 
+CREATE FUNCTION drive_too_deep() RETURNS drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+END $$;
+
 -- The folder itself and those above it, nearest first; {} for the top level. Bounded, so that a cycle made by hand ends.
 CREATE FUNCTION drive_chain(p_folder text) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
 DECLARE v_chain text[] := '{}'; v_id text := p_folder; v_up text;
@@ -175,6 +186,20 @@ BEGIN
     UPDATE files SET aggregate_size = aggregate_size + p_bytes, aggregate_file_count = aggregate_file_count + p_files,
                      aggregate_folder_count = aggregate_folder_count + p_folders
     WHERE id = ANY (p_chain);
+END $$;
+
+-- Adds what these items weigh to the totals of the folders above them, or with sign -1 takes it off. The rows say where
+-- the items are and what they weigh, so one that was read before it moved speaks of the folders that it left. Once a
+-- folder for all of them: hundreds of updates of one row in one transaction are what makes bulk writes slow.
+CREATE FUNCTION drive_shift_totals(p_items files[], p_sign integer) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE w record;
+BEGIN
+    FOR w IN SELECT parent_id AS folder, p_sign * sum(coalesce(size, aggregate_size))::bigint AS bytes,
+                    p_sign * sum(CASE type WHEN 'file' THEN 1 ELSE aggregate_file_count END)::bigint AS files,
+                    p_sign * sum(CASE type WHEN 'file' THEN 0 ELSE aggregate_folder_count + 1 END)::bigint AS folders
+             FROM unnest(p_items) GROUP BY parent_id LOOP
+        PERFORM drive_add_totals(drive_chain(w.folder), w.bytes, w.files, w.folders);
+    END LOOP;
 END $$;
 
 -- The items and everything below them, live only or all; UNION, so that a cycle made by hand ends. level 0: the items.

@@ -19,12 +19,12 @@ BEGIN
     IF NOT drive_is_folder(p_account, p_parent) THEN RETURN NEXT drive_refusal('PARENT_NOT_FOUND'); RETURN; END IF;
     v_holder := drive_holder(p_account, p_parent, p_name);
     IF v_holder.id IS NOT NULL THEN
-        RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+        RETURN NEXT drive_name_taken(v_holder);
         RETURN;
     END IF;
     v_chain := drive_chain(p_parent);
     IF cardinality(v_chain) >= drive_max_depth() THEN
-        RETURN NEXT drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+        RETURN NEXT drive_too_deep();
         RETURN;
     END IF;
     RETURN NEXT drive_folder_insert(p_account, p_actor, p_parent, p_name, v_chain);
@@ -39,7 +39,7 @@ BEGIN
     IF NOT drive_is_folder(p_account, p_parent) THEN RETURN NEXT drive_refusal('PARENT_NOT_FOUND'); RETURN; END IF;
     v_chain := drive_chain(p_parent);
     IF cardinality(v_chain) + cardinality(p_names) > drive_max_depth() THEN
-        RETURN NEXT drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+        RETURN NEXT drive_too_deep();
         RETURN;
     END IF;
     -- What exists comes first on the path, so that a file in the way is found before anything is made.
@@ -47,7 +47,7 @@ BEGIN
         IF v_change.seq IS NULL THEN
             v_holder := drive_holder(p_account, v_parent, v_name);
             IF v_holder.type = 'file' OR v_holder.name <> v_name THEN
-                RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+                RETURN NEXT drive_name_taken(v_holder);
                 RETURN;
             END IF;
         END IF;
@@ -63,23 +63,20 @@ BEGIN
     IF v_change.seq IS NULL AND v_holder.id IS NOT NULL THEN RETURN NEXT drive_unchanged(v_holder); END IF;
 END $$;
 
--- Each item is judged by itself: a refused one does not stop the rest. Totals are added once a folder at the end, because
--- hundreds of updates of one row in one transaction are what makes bulk writes slow.
+-- Each item is judged by itself: a refused one does not stop the rest.
 CREATE FUNCTION drive_upload_commit_many(p_account text, p_actor text, p_parents text[], p_names text[], p_sizes bigint[],
                                          p_mimes text[], p_paths text[], p_modified bigint[], p_reservation text)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    u users; f files; v_holder files; v_name text; v_seq bigint; v_over jsonb; v_known text; v_known_ok boolean := false;
-    v_bytes bigint := 0; v_done integer := 0; v_now timestamptz; v_ok boolean[] := '{}'; v_parent text; v_sum record;
+    u users; f files; v_holder files; v_name text; v_over jsonb; v_parent text; v_known text; v_known_ok boolean := false;
+    v_bytes bigint := 0; v_n bigint := 0; v_now timestamptz; v_new files[] := '{}';
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     IF EXISTS (SELECT FROM dead_objects WHERE path = ANY (p_paths)) THEN RETURN NEXT drive_refusal('CONTENT_GIVEN_UP'); RETURN; END IF;
     v_now := clock_timestamp();
-    v_seq := u.change_seq;
     FOR i IN 1 .. cardinality(p_names) LOOP
         v_parent := p_parents[i];
-        v_ok[i] := false;
         IF i = 1 OR v_parent IS DISTINCT FROM v_known THEN
             v_known := v_parent;
             v_known_ok := drive_is_folder(p_account, v_parent);
@@ -90,7 +87,7 @@ BEGIN
         IF v_holder.id IS NOT NULL THEN
             -- Two spellings that look alike are never two files.
             IF v_holder.name <> v_name THEN
-                RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+                RETURN NEXT drive_name_taken(v_holder);
                 CONTINUE;
             END IF;
             v_name := drive_free_name(p_account, v_parent, v_name, 'file');
@@ -100,22 +97,20 @@ BEGIN
         INSERT INTO files (name, type, size, mime_type, user_id, parent_id, path, modified, created_at, accessed_at)
         VALUES (v_name, 'file', p_sizes[i], p_mimes[i], p_account, v_parent, p_paths[i],
                 coalesce(drive_time(p_modified[i]), v_now), v_now, v_now) RETURNING * INTO f;
-        v_ok[i] := true;
-        v_done := v_done + 1;
+        v_new := array_append(v_new, f);
+        v_n := v_n + 1;
         v_bytes := v_bytes + p_sizes[i];
-        RETURN NEXT drive_record(f, v_seq + v_done, 'file.uploaded', 'file.upload', p_actor,
+        RETURN NEXT drive_record(f, u.change_seq + v_n, 'file.uploaded', 'file.upload', p_actor,
                                  ARRAY[coalesce(v_parent, '')], NULL, NULL, v_now);
     END LOOP;
-    IF cardinality(p_names) = 1 THEN
-        IF v_done = 1 THEN PERFORM drive_add_totals(drive_chain(v_parent), v_bytes, 1, 0); END IF;
-    ELSE
-        FOR v_sum IN SELECT t.parent, sum(t.size)::bigint AS bytes, count(*) AS n
-                     FROM unnest(p_parents, p_sizes, v_ok) AS t (parent, size, ok)
-                     WHERE t.ok AND t.parent IS NOT NULL GROUP BY t.parent LOOP
-            PERFORM drive_add_totals(drive_chain(v_sum.parent), v_sum.bytes, v_sum.n, 0);
-        END LOOP;
-    END IF;
-    PERFORM drive_book(p_account, v_done, v_bytes, p_reservation);
+    PERFORM drive_shift_totals(v_new, 1);
+    PERFORM drive_book(p_account, v_n, v_bytes, p_reservation);
+END $$;
+
+CREATE FUNCTION drive_locked(p_by locks) RETURNS drive_change LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN drive_refusal('LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', p_by.holder_name),
+                                                      'expiresAt', drive_iso(p_by.expires_at)));
 END $$;
 
 -- What stands against replacing the file's content, judged by its row and the lock on it; NULL when nothing does.
@@ -128,8 +123,7 @@ BEGIN
     IF f.type <> 'file' THEN RETURN drive_refusal('NOT_A_FILE'); END IF;
     SELECT * INTO l FROM locks WHERE file_id = f.id AND expires_at > clock_timestamp();
     IF FOUND AND (l.session_id IS DISTINCT FROM p_session OR l.lock_id <> p_lock) AND NOT drive_fault('lock_ignored') THEN
-        RETURN drive_refusal('LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
-                                                          'expiresAt', drive_iso(l.expires_at)));
+        RETURN drive_locked(l);
     END IF;
     IF p_if_match IS NOT NULL AND NOT f.version::text = ANY (p_if_match) AND NOT drive_fault('lost_update') THEN
         RETURN drive_refusal('VERSION_CONFLICT', jsonb_build_object('currentVersion', f.version::text));
@@ -174,7 +168,7 @@ BEGIN
     IF f.name = p_name THEN RETURN NEXT drive_unchanged(f); RETURN; END IF;
     v_holder := drive_holder(p_account, f.parent_id, p_name);
     IF v_holder.id <> p_id THEN
-        RETURN NEXT drive_refusal('NAME_TAKEN', jsonb_build_object('id', v_holder.id, 'name', v_holder.name, 'type', v_holder.type));
+        RETURN NEXT drive_name_taken(v_holder);
         RETURN;
     END IF;
     v_old := f.name;
@@ -211,7 +205,7 @@ BEGIN
     SELECT max(CASE WHEN aggregate_folder_count = 0 THEN 1 ELSE drive_height(id) END) INTO v_height
     FROM files WHERE id = ANY (p_ids) AND type = 'folder';
     IF cardinality(v_chain) + v_height > drive_max_depth() THEN
-        RETURN drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+        RETURN drive_too_deep();
     END IF;
     RETURN r;
 END $$;
@@ -221,47 +215,41 @@ END $$;
 CREATE FUNCTION drive_move(p_account text, p_actor text, p_ids text[], p_target text)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_old text; v_name text; v_seq bigint; v_n bigint := 0;
-    v_now timestamptz; v_sum record; v_from text[] := '{}'; v_bytes bigint[] := '{}'; v_files bigint[] := '{}'; v_folders bigint[] := '{}';
+    u users; f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_old text; v_name text; v_n bigint := 0;
+    v_now timestamptz; v_left files[] := '{}'; v_came files[] := '{}';
 BEGIN
-    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    u := drive_account(p_account);
+    IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     r := drive_place_refusal(p_account, v_ids, p_target);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_now := clock_timestamp();
-    v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
         SELECT * INTO f FROM files WHERE id = v_id;
         IF f.parent_id IS NOT DISTINCT FROM p_target THEN RETURN NEXT drive_unchanged(f); CONTINUE; END IF;
         v_n := v_n + 1;
         v_old := f.parent_id;
-        v_from[v_n] := v_old;
-        v_bytes[v_n] := coalesce(f.size, f.aggregate_size);
-        v_files[v_n] := CASE f.type WHEN 'file' THEN 1 ELSE f.aggregate_file_count END;
-        v_folders[v_n] := CASE f.type WHEN 'file' THEN 0 ELSE f.aggregate_folder_count + 1 END;
+        v_left := array_append(v_left, f);
         v_name := drive_free_name(p_account, p_target, f.name, f.type);
         UPDATE files SET parent_id = p_target, name = v_name WHERE id = v_id RETURNING * INTO f;
-        RETURN NEXT drive_record(f, v_seq + v_n, 'file.moved', 'file.move', p_actor, ARRAY[coalesce(v_old, ''), coalesce(p_target, '')],
+        v_came := array_append(v_came, f);
+        RETURN NEXT drive_record(f, u.change_seq + v_n, 'file.moved', 'file.move', p_actor, ARRAY[coalesce(v_old, ''), coalesce(p_target, '')],
                                  jsonb_build_object('oldParentId', v_old), NULL, v_now);
     END LOOP;
-    IF v_n = 0 THEN RETURN; END IF;
-    FOR v_sum IN SELECT t.parent, sum(b)::bigint AS b, sum(n)::bigint AS n, sum(d)::bigint AS d
-                 FROM unnest(v_from, v_bytes, v_files, v_folders) AS t (parent, b, n, d) GROUP BY t.parent LOOP
-        PERFORM drive_add_totals(drive_chain(v_sum.parent), -v_sum.b, -v_sum.n, -v_sum.d);
-    END LOOP;
-    PERFORM drive_add_totals(drive_chain(p_target), sum(b)::bigint, sum(n)::bigint, sum(d)::bigint)
-    FROM unnest(v_bytes, v_files, v_folders) AS t (b, n, d);
+    PERFORM drive_shift_totals(v_left, -1);
+    PERFORM drive_shift_totals(v_came, 1);
     PERFORM drive_book(p_account, v_n, 0);
 END $$;
 
+-- Starring and sharing: a mark that goes on or off.
 CREATE FUNCTION drive_mark(p_account text, p_actor text, p_ids text[], p_mark text, p_on boolean)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
-DECLARE f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
+DECLARE u users; f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_n bigint := 0; v_now timestamptz;
 BEGIN
-    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    u := drive_account(p_account);
+    IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     r := drive_missing(p_account, v_ids, false);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_now := clock_timestamp();
-    v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
         IF p_mark = 'star' THEN
             UPDATE files SET starred = p_on WHERE id = v_id AND starred <> p_on RETURNING * INTO f;
@@ -274,21 +262,9 @@ BEGIN
             CONTINUE;
         END IF;
         v_n := v_n + 1;
-        RETURN NEXT drive_record(f, v_seq + v_n, CASE p_mark WHEN 'star' THEN 'file.starred' ELSE 'file.shared' END,
+        RETURN NEXT drive_record(f, u.change_seq + v_n, CASE p_mark WHEN 'star' THEN 'file.starred' ELSE 'file.shared' END,
                                  CASE WHEN p_on THEN 'file.' ELSE 'file.un' END || p_mark, p_actor,
                                  ARRAY[coalesce(f.parent_id, '')], NULL, NULL, v_now);
     END LOOP;
     PERFORM drive_book(p_account, v_n, 0);
-END $$;
-
-CREATE FUNCTION drive_star(p_account text, p_actor text, p_ids text[], p_starred boolean)
-RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM drive_mark(p_account, p_actor, p_ids, 'star', p_starred);
-END $$;
-
-CREATE FUNCTION drive_share(p_account text, p_actor text, p_ids text[], p_shared boolean)
-RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
-BEGIN
-    RETURN QUERY SELECT * FROM drive_mark(p_account, p_actor, p_ids, 'share', p_shared);
 END $$;

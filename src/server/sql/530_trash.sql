@@ -11,18 +11,15 @@ END $$;
 CREATE FUNCTION drive_trash(p_account text, p_actor text, p_ids text[], p_max_items bigint)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
+    u users; f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_n bigint := 0; v_now timestamptz;
     v_all text[]; v_folders text[];
 BEGIN
-    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    u := drive_account(p_account);
+    IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     r := drive_missing(p_account, v_ids, false);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
-    IF drive_weight(v_ids) > p_max_items THEN
-        RETURN NEXT drive_refusal('TOO_MANY', jsonb_build_object('items', drive_weight(v_ids), 'limit', p_max_items));
-        RETURN;
-    END IF;
+    IF drive_weight(v_ids) > p_max_items THEN RETURN NEXT drive_refusal('TOO_MANY'); RETURN; END IF;
     v_now := clock_timestamp();
-    v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
         SELECT * INTO f FROM files WHERE id = v_id;
         CONTINUE WHEN f.deleted_at IS NOT NULL;  -- went with a folder of the same call
@@ -35,7 +32,7 @@ BEGIN
         UPDATE files SET deleted_at = v_now, trash_root = v_id WHERE id = ANY (v_all) AND NOT drive_fault('trash_leak');
         f.deleted_at := v_now;
         v_n := v_n + 1;
-        RETURN NEXT drive_record(f, v_seq + v_n, 'file.deleted', 'file.delete', p_actor, ARRAY[coalesce(f.parent_id, '')] || v_folders,
+        RETURN NEXT drive_record(f, u.change_seq + v_n, 'file.deleted', 'file.delete', p_actor, ARRAY[coalesce(f.parent_id, '')] || v_folders,
                                  NULL, NULL, v_now);
     END LOOP;
     PERFORM drive_book(p_account, v_n, 0);
@@ -46,47 +43,38 @@ END $$;
 CREATE FUNCTION drive_restore(p_account text, p_actor text, p_ids text[], p_max_items bigint)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    u users; f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz;
-    v_all text[]; v_folders text[]; v_parent text; v_old text; v_name text; v_bytes bigint; v_root text;
+    u users; f files; r drive_change; v_ids text[] := drive_distinct(p_ids); v_id text; v_n bigint := 0; v_now timestamptz;
+    v_all text[]; v_folders text[]; v_parent text; v_was files; v_name text; v_bytes bigint;
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     r := drive_missing(p_account, v_ids, true);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
-    IF drive_weight(v_ids) > p_max_items THEN
-        RETURN NEXT drive_refusal('TOO_MANY', jsonb_build_object('items', drive_weight(v_ids), 'limit', p_max_items));
-        RETURN;
-    END IF;
+    IF drive_weight(v_ids) > p_max_items THEN RETURN NEXT drive_refusal('TOO_MANY'); RETURN; END IF;
     IF u.storage_used + u.storage_reserved > u.storage_limit THEN
         SELECT sum(coalesce(size, aggregate_size)) INTO v_bytes FROM files WHERE id = ANY (v_ids);
         RETURN NEXT drive_refusal('STORAGE_LIMIT_EXCEEDED', jsonb_build_object('required', v_bytes, 'available', 0));
         RETURN;
     END IF;
     v_now := clock_timestamp();
-    v_seq := u.change_seq;
     FOREACH v_id IN ARRAY v_ids LOOP
-        SELECT * INTO f FROM files WHERE id = v_id;
-        CONTINUE WHEN f.deleted_at IS NULL;      -- came back with a folder of the same call
-        v_root := f.trash_root;
+        SELECT * INTO v_was FROM files WHERE id = v_id;
+        CONTINUE WHEN v_was.deleted_at IS NULL;  -- came back with a folder of the same call
         WITH RECURSIVE t AS (
             SELECT id, type FROM files WHERE id = v_id
             UNION
-            SELECT c.id, c.type FROM t JOIN files c ON c.parent_id = t.id WHERE t.type = 'folder' AND c.trash_root = v_root
+            SELECT c.id, c.type FROM t JOIN files c ON c.parent_id = t.id WHERE t.type = 'folder' AND c.trash_root = v_was.trash_root
         )
         SELECT array_agg(id), coalesce(array_agg(id) FILTER (WHERE type = 'folder'), '{}') INTO v_all, v_folders FROM t;
-        v_old := f.parent_id;
-        v_parent := CASE WHEN drive_is_folder(p_account, v_old) THEN v_old END;
-        v_name := drive_free_name(p_account, v_parent, f.name, f.type);
+        v_parent := CASE WHEN drive_is_folder(p_account, v_was.parent_id) THEN v_was.parent_id END;
+        v_name := drive_free_name(p_account, v_parent, v_was.name, v_was.type);
         UPDATE files SET deleted_at = NULL, trash_root = NULL WHERE id = ANY (v_all) AND id <> v_id;
         UPDATE files SET deleted_at = NULL, trash_root = NULL, parent_id = v_parent, name = v_name WHERE id = v_id RETURNING * INTO f;
-        IF v_parent IS DISTINCT FROM v_old THEN
-            PERFORM drive_add_totals(drive_chain(v_old), -coalesce(f.size, f.aggregate_size),
-                                     -CASE f.type WHEN 'file' THEN 1 ELSE f.aggregate_file_count END,
-                                     -CASE f.type WHEN 'file' THEN 0 ELSE f.aggregate_folder_count + 1 END);
-        END IF;
+        IF v_parent IS DISTINCT FROM v_was.parent_id THEN PERFORM drive_shift_totals(ARRAY[v_was], -1); END IF;
         v_n := v_n + 1;
-        RETURN NEXT drive_record(f, v_seq + v_n, 'file.restored', 'file.restore', p_actor, ARRAY[coalesce(v_parent, '')] || v_folders,
-                                 CASE WHEN v_parent IS DISTINCT FROM v_old THEN jsonb_build_object('oldParentId', v_old) END, NULL, v_now);
+        RETURN NEXT drive_record(f, u.change_seq + v_n, 'file.restored', 'file.restore', p_actor, ARRAY[coalesce(v_parent, '')] || v_folders,
+                                 CASE WHEN v_parent IS DISTINCT FROM v_was.parent_id THEN jsonb_build_object('oldParentId', v_was.parent_id) END,
+                                 NULL, v_now);
     END LOOP;
     PERFORM drive_book(p_account, v_n, 0);
 END $$;
@@ -95,10 +83,11 @@ END $$;
 CREATE FUNCTION drive_purge(p_account text, p_actor text, p_ids text[])
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
-    f files; r drive_change; v_ids text[]; v_id text; v_seq bigint; v_n bigint := 0; v_now timestamptz; v_all text[]; v_keys text[]; v_total bigint := 0;
-    v_size bigint; v_sum record; v_from text[] := '{}'; v_bytes bigint[] := '{}'; v_files bigint[] := '{}'; v_folders bigint[] := '{}';
+    u users; f files; r drive_change; v_ids text[]; v_id text; v_n bigint := 0; v_now timestamptz; v_all text[]; v_keys text[];
+    v_size bigint; v_total bigint := 0; v_left files[] := '{}';
 BEGIN
-    IF (drive_account(p_account)).id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
+    u := drive_account(p_account);
+    IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
     IF p_ids IS NULL THEN
         SELECT coalesce(array_agg(id ORDER BY deleted_at, id), '{}') INTO v_ids FROM files WHERE user_id = p_account AND trash_root = id;
     ELSE
@@ -107,7 +96,6 @@ BEGIN
     r := drive_missing(p_account, v_ids, true);
     IF r.refused IS NOT NULL THEN RETURN NEXT r; RETURN; END IF;
     v_now := clock_timestamp();
-    v_seq := drive_book(p_account, 0, 0);
     FOREACH v_id IN ARRAY v_ids LOOP
         SELECT * INTO f FROM files WHERE id = v_id;
         CONTINUE WHEN NOT FOUND;                 -- went with a folder of the same call
@@ -116,19 +104,12 @@ BEGIN
         DELETE FROM files WHERE id = ANY (v_all);
         DELETE FROM locks WHERE file_id = ANY (v_all);   -- after the files, as drive_lock takes them in this order
         v_total := v_total + v_size;
+        v_left := array_append(v_left, f);
         v_n := v_n + 1;
-        v_from[v_n] := f.parent_id;
-        v_bytes[v_n] := coalesce(f.size, f.aggregate_size);
-        v_files[v_n] := CASE f.type WHEN 'file' THEN 1 ELSE f.aggregate_file_count END;
-        v_folders[v_n] := CASE f.type WHEN 'file' THEN 0 ELSE f.aggregate_folder_count + 1 END;
-        RETURN NEXT drive_record(f, v_seq + v_n, 'file.permanently_deleted', 'file.delete.permanent', p_actor, '{}',
+        RETURN NEXT drive_record(f, u.change_seq + v_n, 'file.permanently_deleted', 'file.delete.permanent', p_actor, '{}',
                                  '{"permanent": true}', v_keys, v_now);
     END LOOP;
-    -- As in drive_move: by the weights of the start, so that an item and a folder that held it may go together.
-    FOR v_sum IN SELECT t.parent, sum(b)::bigint AS b, sum(n)::bigint AS n, sum(d)::bigint AS d
-                 FROM unnest(v_from, v_bytes, v_files, v_folders) AS t (parent, b, n, d) GROUP BY t.parent LOOP
-        PERFORM drive_add_totals(drive_chain(v_sum.parent), -v_sum.b, -v_sum.n, -v_sum.d);
-    END LOOP;
+    PERFORM drive_shift_totals(v_left, -1); -- as in drive_move: an item and a folder that held it may go together
     PERFORM drive_book(p_account, v_n, -v_total);
 END $$;
 
