@@ -118,12 +118,12 @@ BEGIN
         r.refused := c.refused;
         IF c.refused IS NULL THEN
             IF random() < 0.2 THEN
-                PERFORM drive_copy_abort(j);
+                PERFORM drive_job_fail(j, 'NOT_FOUND');
             ELSE
                 IF random() < 0.3 THEN PERFORM drive_trash(p_account, p_account, test.picks(live, 1), NULL); PERFORM drive_purge(p_account, p_account, NULL); END IF;
                 PERFORM drive_copy_refresh(j, ord) FROM copy_items WHERE job_id = j AND type = 'file';
                 SELECT * INTO r FROM drive_copy_commit(p_account, p_account, j);
-                IF r.refused IS NOT NULL THEN PERFORM drive_copy_abort(j); END IF;
+                IF r.refused IS NOT NULL THEN PERFORM drive_job_fail(j, r.refused); END IF;
             END IF;
         END IF;
     ELSE

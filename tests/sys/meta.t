@@ -178,6 +178,40 @@ subtest 'another account sees nothing and changes nothing' => sub {
     is q1("SELECT change_seq FROM users WHERE id = '$b'"), 0, 'no change was noted';
 };
 
+# Two servers may be at one job: the one that was silent for a minute, and the one that claimed the job then.
+subtest 'a copy that failed stays failed, and nothing of it is left' => sub {
+    my ($a, $job) = (account(), 'j1');
+    my $f = upload($a, undef, 'source', 10);
+    q1("INSERT INTO jobs (id, account_id, user_id, kind, status, server_id, args) VALUES ('$job', '$a', '$a', 'copy', 'active', 'second', '{}')");
+    is q1("SELECT items FROM drive_copy_begin('$a', '$a', '$job', ARRAY['$f'], NULL)"), 1, 'a copy is begun';
+    is q1("SELECT drive_job_put_back('$job', 'first', 0); SELECT server_id FROM jobs WHERE id = '$job'"), "\nsecond", 'it is not the other server\'s to put back';
+    like q1("SELECT drive_job_fail('$job', 'PARENT_NOT_FOUND')"), qr{^$a/\w+$}, 'failing it names the object that may have been written';
+    is q1("SELECT count(*) FROM drive_copy_commit('$a', '$a', '$job')"), 0, 'a commit that comes late does nothing';
+    is q1("SELECT status, error FROM jobs WHERE id = '$job'"), 'failed|PARENT_NOT_FOUND', 'nor does it call the job completed';
+    is q1("SELECT drive_job_fail('$job', 'GIVEN_UP'); SELECT error FROM jobs WHERE id = '$job'"), 'PARENT_NOT_FOUND', 'it fails once';
+    is wrong($a), '', 'no reservation and no item is left';
+};
+
+# Who takes many rows beside the order of locks must not wait for any: what another one holds is skipped.
+subtest 'notes and ends of sessions wait for nobody' => sub {
+    my $a = account();
+    my ($f, $g) = (upload($a, undef, 'f', 1), upload($a, undef, 'g', 1));
+    my @s = split /\n/, q1("SELECT drive_session_open('$a', 'ip', 'agent', 60) FROM generate_series(1, 2)");
+    q1("SELECT drive_lock('$a', '$a', '$s[0]', 'n', id, NULL, 30) FROM unnest(ARRAY['$f', '$g']) AS id");
+    my $other = $pg->session('drive');
+    print { $other->{in} } "BEGIN; SELECT id FROM sessions WHERE id = '$s[1]' FOR UPDATE; SELECT file_id FROM locks WHERE file_id = '$f' FOR UPDATE;\n";
+    readline $other->{out} for 1 .. 2;
+    my $no_wait = "SET lock_timeout = '10s'";
+    q1("$no_wait; UPDATE sessions SET last_seen_at = 'epoch' WHERE id = '$s[0]'; SELECT drive_sessions_seen(ARRAY['$s[1]', '$s[0]'])");
+    is q1("SELECT last_seen_at > 'epoch' FROM sessions WHERE id = '$s[0]'"), 't', 'a session is seen while another one is held';
+    is q1("$no_wait; SELECT drive_session_close('$a', '$s[0]')"), 't', 'a session ends while one of its locks is held';
+    is q1("SELECT string_agg(file_id, ' ') FROM locks WHERE session_id = '$s[0]'"), $f, 'and lets go of the others';
+    q1("$no_wait; UPDATE locks SET expires_at = 'epoch' WHERE file_id = '$g'; SELECT drive_housekeeping(1000)");
+    print { $other->{in} } "ROLLBACK;\n\\q\n";
+    waitpid $other->{pid}, 0;
+    is q1("UPDATE locks SET expires_at = 'epoch'; SELECT drive_housekeeping(1000); SELECT count(*) FROM locks WHERE session_id = '$s[0]'"), "0\n0", 'what was skipped goes later';
+};
+
 subtest 'reading is no change' => sub {
     my $a = account();
     my $f = upload($a, undef, 'read me', 1);

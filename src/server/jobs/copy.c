@@ -152,20 +152,3 @@ enum job_end job_copy_run(struct job *j, const char **code)
         *code = no->refused;
     return no ? JOB_FAILED : JOB_DONE;
 }
-
-void job_copy_abort(struct job *j)
-{
-    struct pg_result *res = NULL;
-    struct errinfo ei;
-    if (pg_run(j->server->pg, "SELECT k FROM drive_copy_abort($1) AS k WHERE k IS NOT NULL", 1, &j->id, &res, &ei) !=
-        ERR_OK) {
-        LOGW("jobs", "copy %s is not cleaned up: %s", j->id, err_message(&ei));
-        return;
-    }
-    size_t n = (size_t)pg_rows(res);
-    const char **keys = arena_alloc(j->mem, (n + 1) * sizeof(*keys));
-    for (size_t i = 0; i < n; i++)
-        keys[i] = pg_str(res, (int)i, 0);
-    content_delete(j->server, keys, n);
-    pg_result_free(&res);
-}

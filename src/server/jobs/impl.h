@@ -17,7 +17,6 @@ enum job_end { JOB_DONE, JOB_FAILED, JOB_LATER };
 /* True when the server stops: the run ends with JOB_LATER at the next step. */
 bool jobs_stopping(const struct server *s);
 
-/* Copies the objects, then makes the copy visible. On JOB_FAILED, *code says why and nothing of it is left. */
+/* Copies the objects, then makes the copy visible. On JOB_FAILED, *code says why. */
 MAY_YIELD enum job_end job_copy_run(struct job *j, const char **code);
-MAY_YIELD void job_copy_abort(struct job *j);
 #endif

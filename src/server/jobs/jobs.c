@@ -79,24 +79,17 @@ void jobs_queue(struct request *r, enum job_kind kind, const char *const *ids, s
     pg_result_free(&res);
 }
 
-/* ---- kinds that are one call and then some deleting ---- */
-
-static MAY_YIELD bool fetch_keys(struct job *j, const char ***keys, size_t *n)
+/* The objects' keys that are a result's first column; they live in the job's arena. res NULL: none. */
+static const char **keys_of(struct job *j, const struct pg_result *res, size_t *n)
 {
-    struct pg_result *res = NULL;
-    struct errinfo ei;
-    enum err e = pg_run(j->server->pg, "SELECT unnest(keys) FROM jobs WHERE id = $1", 1, &j->id, &res, &ei);
-    if (e != ERR_OK) {
-        LOGW("jobs", "%s: %s", j->id, err_message(&ei));
-        return false;
-    }
-    *n = (size_t)pg_rows(res);
-    *keys = arena_alloc(j->mem, (*n + 1) * sizeof(**keys));
+    *n = res ? (size_t)pg_rows(res) : 0;
+    const char **keys = arena_alloc(j->mem, (*n + 1) * sizeof(*keys));
     for (size_t i = 0; i < *n; i++)
-        (*keys)[i] = arena_strdup(j->mem, pg_str(res, (int)i, 0));
-    pg_result_free(&res);
-    return true;
+        keys[i] = arena_strdup(j->mem, pg_str(res, (int)i, 0));
+    return keys;
 }
+
+/* ---- kinds that are one call and then some deleting ---- */
 
 /* The rows are gone for good; what the store would not delete now is left to the sweeper. */
 static MAY_YIELD enum job_end delete_objects(struct job *j)
@@ -104,11 +97,15 @@ static MAY_YIELD enum job_end delete_objects(struct job *j)
     static const char progress_sql[] = "UPDATE jobs SET done = $2::bigint WHERE id = $1";
     static const char end_sql[] = "UPDATE jobs SET status = 'completed', done = total, keys = NULL, finished_at = now()"
                                   " WHERE id = $1 AND status = 'active' AND keys IS NOT NULL";
-    const char **keys = NULL;
-    size_t n = 0;
+    struct pg_result *res = NULL;
     struct errinfo ei;
-    if (!fetch_keys(j, &keys, &n))
+    size_t n;
+    if (pg_run(j->server->pg, "SELECT unnest(keys) FROM jobs WHERE id = $1", 1, &j->id, &res, &ei) != ERR_OK) {
+        LOGW("jobs", "%s: %s", j->id, err_message(&ei));
         return JOB_LATER;
+    }
+    const char **keys = keys_of(j, res, &n);
+    pg_result_free(&res);
     for (size_t at = 0; at < n; at += DELETE_BATCH) {
         char text[24];
         const char *params[] = {j->id, text};
@@ -147,35 +144,37 @@ static MAY_YIELD enum job_end run_apply(struct job *j, const char **code)
 static const struct {
     const char *kind;
     MAY_YIELD enum job_end (*run)(struct job *j, const char **code);
-    MAY_YIELD void (*abort)(struct job *j); /* may be NULL */
 } runs[] = {
-    {"copy", job_copy_run, job_copy_abort},
-    {"purge", run_apply, NULL},
-    {"empty", run_apply, NULL},
-    {"trash", run_apply, NULL},
-    {"restore", run_apply, NULL},
+    {"copy", job_copy_run}, {"purge", run_apply}, {"empty", run_apply}, {"trash", run_apply}, {"restore", run_apply},
 };
 
 /* Lets go of the job, so that it can be claimed again: at once when the server stops, else after a pause that grows. */
 static MAY_YIELD void put_back(struct job *j)
 {
     char pause[24];
-    const char *params[] = {j->id, pause};
+    const char *params[] = {j->id, presence_id(j->server), pause};
     struct errinfo ei;
     snprintf(pause, sizeof(pause), "%d", jobs_stopping(j->server) ? 0 : 1 << (j->attempts < 5 ? j->attempts : 5));
-    if (pg_run(j->server->pg, "SELECT drive_job_put_back($1, $2)", 2, params, NULL, &ei) != ERR_OK)
+    if (pg_run(j->server->pg, "SELECT drive_job_put_back($1, $2, $3)", 3, params, NULL, &ei) != ERR_OK)
         LOGW("jobs", "%s: %s", j->id, err_message(&ei));
 }
 
+/* The objects that a copy made so far go too, after the commit: by then nothing names them. */
 static MAY_YIELD void fail(struct job *j, const char *code)
 {
-    const char *params[] = {j->id, code};
+    static const char sql[] = "SELECT k FROM drive_job_fail($1, $2) AS k WHERE k IS NOT NULL";
+    const char *params[] = {j->id, code}, **keys;
+    struct pg_result *res = NULL;
     struct errinfo ei;
+    size_t n;
     LOGW("jobs", "%s %s of account %s failed: %s", j->kind, j->id, j->who.account_id, code);
     if (meta_refusal_status(code) >= 500) /* else the server works as designed: the target was deleted meanwhile, … */
         j->server->metrics.server_errors++;
-    if (pg_run(j->server->pg, "SELECT drive_job_fail($1, $2)", 2, params, NULL, &ei) != ERR_OK)
+    if (pg_run(j->server->pg, sql, 2, params, &res, &ei) != ERR_OK)
         LOGW("jobs", "%s: %s", j->id, err_message(&ei));
+    keys = keys_of(j, res, &n);
+    content_delete(j->server, keys, n);
+    pg_result_free(&res);
 }
 
 static void forget_job(struct job *j)
@@ -200,8 +199,6 @@ static void run_in_coroutine(void *arg)
     enum job_end end = k == ARRAY_LEN(runs) || j->attempts > ATTEMPTS_MAX ? JOB_FAILED : runs[k].run(j, &code);
     if (end == JOB_LATER && j->attempts == ATTEMPTS_MAX && !jobs_stopping(j->server))
         end = JOB_FAILED;
-    if (end == JOB_FAILED && k < ARRAY_LEN(runs) && runs[k].abort)
-        runs[k].abort(j);
     if (end == JOB_FAILED)
         fail(j, code);
     else if (end == JOB_LATER)

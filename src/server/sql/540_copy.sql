@@ -43,7 +43,8 @@ BEGIN
     RETURN v_path;
 END $$;
 
--- Makes the copy visible, whole. Called again after it was done it gives back no rows: the job holds the result.
+-- Makes the copy visible, whole. Called again after it was done, or after another server failed the job and took its
+-- items away, it gives back no rows: the job holds the result.
 CREATE FUNCTION drive_copy_commit(p_account text, p_actor text, p_job text)
 RETURNS SETOF drive_change LANGUAGE plpgsql AS $$
 DECLARE
@@ -52,7 +53,7 @@ DECLARE
 BEGIN
     u := drive_account(p_account);
     IF u.id IS NULL THEN RETURN NEXT drive_refusal('ACCOUNT_NOT_FOUND'); RETURN; END IF;
-    SELECT args ->> 'target' INTO v_target FROM jobs WHERE id = p_job AND account_id = p_account AND status <> 'completed' FOR UPDATE;
+    SELECT args ->> 'target' INTO v_target FROM jobs WHERE id = p_job AND account_id = p_account AND status IN ('created', 'active') FOR UPDATE;
     IF NOT FOUND THEN RETURN; END IF;
     IF NOT drive_is_folder(p_account, v_target) THEN RETURN NEXT drive_refusal('PARENT_NOT_FOUND'); RETURN; END IF;
     SELECT coalesce(sum(size), 0), count(*) FILTER (WHERE type = 'file'), count(*) FILTER (WHERE type = 'folder'),
@@ -60,7 +61,7 @@ BEGIN
     INTO v_bytes, v_files, v_folders, v_levels FROM copy_items WHERE job_id = p_job;
     v_chain := drive_chain(v_target);
     IF cardinality(v_chain) + v_levels > drive_max_depth() THEN
-        RETURN NEXT drive_refusal('TOO_DEEP', jsonb_build_object('limit', drive_max_depth()));
+        RETURN NEXT drive_too_deep();
         RETURN;
     END IF;
     v_over := drive_over_quota(u, v_bytes, p_job);
@@ -100,10 +101,3 @@ CREATE FUNCTION drive_copy_totals(p_job text) RETURNS TABLE (folder text, bytes 
     SELECT a, coalesce(sum(c.size), 0)::bigint, count(*) FILTER (WHERE c.type = 'file'), count(*) FILTER (WHERE c.type = 'folder')
     FROM copy_items c, unnest(c.above) AS a WHERE c.job_id = p_job GROUP BY a
 $$;
-
--- Gives a copy up: its reservation ends, its items go. Returns the objects that may have been written.
-CREATE FUNCTION drive_copy_abort(p_job text) RETURNS SETOF text LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM drive_release(p_job);
-    RETURN QUERY DELETE FROM copy_items WHERE job_id = p_job RETURNING path;
-END $$;

@@ -60,7 +60,11 @@ DECLARE f files; l locks; r drive_change; v_now timestamptz;
 BEGIN
     -- The file's row is what a lock and a replace of the same file wait for each other on.
     SELECT * INTO f FROM files WHERE id = p_file FOR NO KEY UPDATE;
-    IF f.id IS NULL OR f.user_id <> p_account OR f.deleted_at IS NOT NULL THEN r := drive_refusal('NOT_FOUND'); ELSIF f.type <> 'file' THEN r := drive_refusal('NOT_A_FILE'); END IF;
+    IF f.id IS NULL OR f.user_id <> p_account OR f.deleted_at IS NOT NULL THEN
+        r := drive_refusal('NOT_FOUND');
+    ELSIF f.type <> 'file' THEN
+        r := drive_refusal('NOT_A_FILE');
+    END IF;
     IF r.refused IS NOT NULL THEN RETURN QUERY SELECT r.refused, r.detail, NULL::text, NULL::bigint, NULL::bigint; RETURN; END IF;
     IF drive_fault('deadlock') THEN
         PERFORM FROM files WHERE id = ANY (drive_chain(f.parent_id)) FOR NO KEY UPDATE;
@@ -70,9 +74,8 @@ BEGIN
     SELECT * INTO l FROM locks WHERE file_id = p_file AND expires_at > v_now;
     IF FOUND AND drive_fault('double_lock') THEN l := NULL; END IF;
     IF l.lock_id IS NOT NULL AND (l.session_id <> p_session OR l.lock_id IS DISTINCT FROM p_lock) THEN
-        RETURN QUERY SELECT 'LOCKED', jsonb_build_object('lockedBy', jsonb_build_object('name', l.holder_name),
-                                                         'expiresAt', drive_iso(l.expires_at))::text,
-                            NULL::text, NULL::bigint, NULL::bigint;
+        r := drive_locked(l);
+        RETURN QUERY SELECT r.refused, r.detail, NULL::text, NULL::bigint, NULL::bigint;
         RETURN;
     END IF;
     INSERT INTO locks AS k (file_id, lock_id, account_id, user_id, session_id, holder_name, locked_at, expires_at)
@@ -133,14 +136,17 @@ BEGIN
 END $$;
 
 -- Ends what has lapsed and forgets old changes but for the last p_changes_kept of an account. Returns reservations ended.
+-- Several servers call it: one of them does it, the others have nothing to do then. It holds the rows of all owners whose
+-- reservations it ends; nobody else takes two.
 CREATE FUNCTION drive_housekeeping(p_changes_kept bigint) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE v_id text; v_n integer := 0;
 BEGIN
+    IF NOT pg_try_advisory_xact_lock(727470) THEN RETURN 0; END IF;
     FOR v_id IN SELECT id FROM storage_reservations WHERE expires_at < now() ORDER BY user_id LOOP
         IF drive_release(v_id) THEN v_n := v_n + 1; END IF;
     END LOOP;
-    DELETE FROM locks WHERE expires_at < now() - interval '1 minute';
-    DELETE FROM dead_objects WHERE at < now() - interval '1 day';
+    DELETE FROM locks WHERE file_id IN (SELECT file_id FROM locks WHERE expires_at < now() - interval '1 minute' FOR UPDATE SKIP LOCKED);
+    DELETE FROM dead_objects WHERE path IN (SELECT path FROM dead_objects WHERE at < now() - interval '1 day' FOR UPDATE SKIP LOCKED);
     DELETE FROM changes c USING users u WHERE u.id = c.account_id AND c.seq <= u.change_seq - p_changes_kept;
     RETURN v_n;
 END $$;

@@ -43,20 +43,23 @@ BEGIN
     RETURN v_id;
 END $$;
 
+-- Edit locks end with the session. One that another call holds just now is skipped: it is being let go, or lapses soon.
 CREATE FUNCTION drive_session_close(p_user text, p_session text) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE sessions SET revoked_at = now() WHERE id = p_session AND user_id = p_user AND revoked_at IS NULL;
     IF NOT FOUND THEN RETURN false; END IF;
-    DELETE FROM locks WHERE session_id = p_session;
+    DELETE FROM locks WHERE file_id IN (SELECT file_id FROM locks WHERE session_id = p_session FOR UPDATE SKIP LOCKED);
     PERFORM drive_audit(p_user, 'auth.logout', 'session', p_session, 'success', NULL);
     RETURN true;
 END $$;
 
--- Notes of no consequence wait for no disk: synchronous_commit off until the end of the transaction.
+-- Notes of no consequence wait for no disk: synchronous_commit off until the end of the transaction. Nor for each other:
+-- two servers that know the same sessions name them in different orders.
 CREATE FUNCTION drive_sessions_seen(p_ids text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
-    UPDATE sessions SET last_seen_at = now() WHERE id = ANY (p_ids);
+    UPDATE sessions SET last_seen_at = now()
+    WHERE id IN (SELECT id FROM sessions WHERE id = ANY (p_ids) FOR NO KEY UPDATE SKIP LOCKED);
 END $$;
 
 -- A session that is renewed lives on with its token.
@@ -102,7 +105,7 @@ CREATE FUNCTION drive_sub_user_delete(p_owner text, p_id text) RETURNS boolean L
 BEGIN
     DELETE FROM users WHERE id = p_id AND parent_user_id = p_owner;
     IF NOT FOUND THEN RETURN false; END IF;
-    DELETE FROM locks WHERE user_id = p_id;
+    DELETE FROM locks WHERE file_id IN (SELECT file_id FROM locks WHERE user_id = p_id FOR UPDATE SKIP LOCKED);
     PERFORM drive_audit(p_owner, 'account.sub_user.delete', 'user', p_id, 'success', NULL);
     RETURN true;
 END $$;

@@ -6,7 +6,8 @@
 --   drive_job_claim(server, at[]) -> the next job that nobody is at; the server is at these
 --   drive_job_apply(account, actor, job)     deletes, trashes or restores: rows and the job's state in one transaction
 --   drive_job_copied(job, ords[])            notes copied objects
---   drive_job_fail(job, code)
+--   drive_job_put_back(job, server, pause_s) lets go of it
+--   drive_job_fail(job, code) -> objects that a copy may have written: nothing names them any more
 --
 -- Kinds: copy (540_copy.sql), purge, empty (the trash), trash, restore.
 
@@ -51,9 +52,10 @@ RETURNS TABLE (job text, account text, actor text, kind text, attempts integer) 
     RETURNING id, account_id, user_id, kind, attempts
 $$;
 
--- Lets go of a job that could not be finished now.
-CREATE FUNCTION drive_job_put_back(p_job text, p_pause_s integer) RETURNS void LANGUAGE sql AS $$
-    UPDATE jobs SET server_id = NULL, not_before = now() + p_pause_s * interval '1 second' WHERE id = p_job AND status = 'active'
+-- Lets go of a job that could not be finished now. Not of one that another server claimed because this one was silent.
+CREATE FUNCTION drive_job_put_back(p_job text, p_server text, p_pause_s integer) RETURNS void LANGUAGE sql AS $$
+    UPDATE jobs SET server_id = NULL, not_before = now() + p_pause_s * interval '1 second'
+    WHERE id = p_job AND status = 'active' AND server_id = p_server
 $$;
 
 -- The rows that changed; none when it was applied before. The objects' keys stay with the job until they are deleted.
@@ -90,13 +92,23 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION drive_job_copied(p_job text, p_ords integer[]) RETURNS void LANGUAGE sql AS $$
-    WITH c AS (
-        UPDATE copy_items SET copied = true WHERE job_id = p_job AND ord = ANY (p_ords) AND NOT copied RETURNING ord
-    )
-    UPDATE jobs SET done = done + (SELECT count(*) FROM c) WHERE id = p_job
-$$;
+-- The job's row before its items, as drive_copy_commit and drive_job_fail take them.
+CREATE FUNCTION drive_job_copied(p_job text, p_ords integer[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE v_n bigint;
+BEGIN
+    PERFORM FROM jobs WHERE id = p_job FOR NO KEY UPDATE;
+    UPDATE copy_items SET copied = true WHERE job_id = p_job AND ord = ANY (p_ords) AND NOT copied;
+    GET DIAGNOSTICS v_n = ROW_COUNT;
+    UPDATE jobs SET done = done + v_n WHERE id = p_job;
+END $$;
 
-CREATE FUNCTION drive_job_fail(p_job text, p_code text) RETURNS void LANGUAGE sql AS $$
-    UPDATE jobs SET status = 'failed', error = p_code, finished_at = now() WHERE id = p_job AND status IN ('created', 'active')
-$$;
+-- A copy's reservation and items go in the same transaction: an open job without its items would be committed as an empty
+-- copy by the server that claims it next.
+CREATE FUNCTION drive_job_fail(p_job text, p_code text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM drive_account(account_id) FROM jobs WHERE id = p_job;
+    UPDATE jobs SET status = 'failed', error = p_code, finished_at = now() WHERE id = p_job AND status IN ('created', 'active');
+    IF NOT FOUND THEN RETURN; END IF;
+    PERFORM drive_release(p_job);
+    RETURN QUERY DELETE FROM copy_items WHERE job_id = p_job RETURNING path;
+END $$;
