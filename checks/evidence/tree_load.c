@@ -23,22 +23,17 @@ static bool on_reservations(void *arg, const struct pg_result *r)
     return true;
 }
 
-static const char *text_or_null(const struct pg_result *r, int col)
-{
-    return pg_is_null(r, 0, col) ? NULL : pg_str(r, 0, col);
-}
-
 static bool on_file(void *arg, const struct pg_result *r)
 {
     struct tree_row row = {.id = pg_str(r, 0, 0),
                            .name = pg_str(r, 0, 1),
                            .folder = strcmp(pg_str(r, 0, 2), "folder") == 0,
                            .size = pg_i64(r, 0, 3),
-                           .parent_id = text_or_null(r, 4),
-                           .path = text_or_null(r, 5),
+                           .parent_id = pg_str_or_null(r, 0, 4),
+                           .path = pg_str_or_null(r, 0, 5),
                            .account = pg_str(r, 0, 6),
                            .trashed = !pg_is_null(r, 0, 7),
-                           .version = text_or_null(r, 8),
+                           .version = pg_str_or_null(r, 0, 8),
                            .agg_size = pg_i64(r, 0, 9),
                            .agg_files = pg_i64(r, 0, 10),
                            .agg_folders = pg_i64(r, 0, 11)};

@@ -6,9 +6,9 @@
 struct arena;
 struct arena *arena_new(size_t first_block);
 void arena_free(struct arena **a);
-void arena_reset(struct arena *a);            /* keeps the first block */
-void *arena_alloc(struct arena *a, size_t n); /* 16-aligned, zeroed */
-char *arena_strdup(struct arena *a, const char *s);
+void arena_reset(struct arena *a);                  /* keeps the first block */
+void *arena_alloc(struct arena *a, size_t n);       /* 16-aligned, zeroed */
+char *arena_strdup(struct arena *a, const char *s); /* NULL stays NULL */
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3);
 #endif

@@ -14,10 +14,6 @@
 #define CONNECT_TIMEOUT_US (15 * US_PER_S)
 #define SLOW_LIMITS        4 /* of a pool, for one answer */
 
-struct pg_result {
-    PGresult *res;
-};
-
 /* ---- one connection ---- */
 
 void pg_conn_free(struct pg *c)
@@ -372,16 +368,8 @@ static MAY_YIELD enum err send_prepared(struct pg *c, const char *sql, int n, co
 enum err pg_query(struct pg *c, const char *sql, int n, const char *const *params, struct pg_result **out,
                   struct errinfo *ei)
 {
-    PGresult *res = NULL;
     enum err err = send_prepared(c, sql, n, params, false, ei);
-    if (!err)
-        err = finish(c, out ? &res : NULL, ei);
-    if (!err && out) {
-        struct pg_result *r = mem_alloc(sizeof *r);
-        r->res = res;
-        *out = r;
-    }
-    return err;
+    return err ? err : finish(c, out, ei);
 }
 
 enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei)
@@ -444,8 +432,7 @@ enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params
         if (result_failed(res)) {
             err = stopped ? ERR_OK : result_error(c, res, ei); /* stopped: "canceling statement due to user request" */
         } else if (PQresultStatus(res) == PGRES_SINGLE_TUPLE && !stopped) {
-            struct pg_result row = {res};
-            stopped = !fn(arg, &row);
+            stopped = !fn(arg, res);
             if (stopped)
                 cancel(c);
         }
@@ -454,66 +441,4 @@ enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params
     if (err && !pg_conn_broken(c))
         (void)!finish(c, NULL, NULL);
     return err;
-}
-
-/* ---- results ---- */
-
-int pg_rows(const struct pg_result *r)
-{
-    return PQntuples(r->res);
-}
-
-bool pg_is_null(const struct pg_result *r, int row, int col)
-{
-    return PQgetisnull(r->res, row, col);
-}
-
-const char *pg_str(const struct pg_result *r, int row, int col)
-{
-    return PQgetvalue(r->res, row, col);
-}
-
-int64_t pg_i64(const struct pg_result *r, int row, int col)
-{
-    int64_t v = 0;
-    return sv_to_i64(sv_of(PQgetvalue(r->res, row, col)), &v) ? v : 0;
-}
-
-bool pg_bool(const struct pg_result *r, int row, int col)
-{
-    return PQgetvalue(r->res, row, col)[0] == 't';
-}
-
-void pg_result_free(struct pg_result **r)
-{
-    if (!*r)
-        return;
-    PQclear((*r)->res);
-    MEM_FREE(*r);
-}
-
-static enum err array_item(struct buf *out, const char *item)
-{
-    if (!item)
-        return buf_append_str(out, "NULL");
-    enum err err = buf_append_char(out, '"');
-    for (const char *s = item; *s && !err; s++) {
-        if (*s == '"' || *s == '\\')
-            err = buf_append_char(out, '\\');
-        if (!err)
-            err = buf_append_char(out, *s);
-    }
-    return err ? err : buf_append_char(out, '"');
-}
-
-enum err pg_array(struct buf *out, const char *const *items, size_t n)
-{
-    enum err err = buf_append_char(out, '{');
-    for (size_t i = 0; i < n && !err; i++) {
-        if (i > 0)
-            err = buf_append_char(out, ',');
-        if (!err)
-            err = array_item(out, items[i]);
-    }
-    return err ? err : buf_append_char(out, '}');
 }

@@ -5,12 +5,11 @@
  * with its SQLSTATE in the errinfo; a connection that could not be made or was lost is ERR_DB_GONE, and so is a server
  * that stays silent for longer than the pool's limit: what it was asked may then be done or not.
  * The owner of libpq-fe.h. Layer 1; one loop's thread. */
-#include "base/buf.h"
 #include "net/coro.h"
+#include "store/pg_result.h"
 
 struct pg_pool;
 struct pg; /* one connection, borrowed from a pool */
-struct pg_result;
 
 /* Connects lazily; url as libpq takes it. While the server refuses connections, takers share one attempt at a time with
  * growing pauses (50 ms to 1 s), so that a caller that tries again at once does not spin. */
@@ -46,15 +45,6 @@ MAY_YIELD enum err pg_each(struct pg *c, const char *sql, int n, const char *con
                            bool (*fn)(void *arg, const struct pg_result *row), void *arg,
                            struct errinfo *ei) WARN_UNUSED;
 
-int pg_rows(const struct pg_result *r);
-bool pg_is_null(const struct pg_result *r, int row, int col);
-const char *pg_str(const struct pg_result *r, int row, int col); /* "" for NULL */
-int64_t pg_i64(const struct pg_result *r, int row, int col);     /* 0 for NULL */
-bool pg_bool(const struct pg_result *r, int row, int col);       /* false for NULL */
-void pg_result_free(struct pg_result **r);
-
 unsigned pg_pool_open(const struct pg_pool *p); /* connections open now */
 unsigned pg_pool_waiting(const struct pg_pool *p);
-/* Text form of a text[] parameter; appended to out. A NULL item is SQL NULL. */
-enum err pg_array(struct buf *out, const char *const *items, size_t n) WARN_UNUSED;
 #endif

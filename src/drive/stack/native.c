@@ -62,7 +62,7 @@ const char *part_program(const struct part *p, struct arena *mem)
     if (!proc_which(p->ops->program, p->ops->folders ? p->ops->folders(mem) : NULL, path, sizeof path))
         return NULL;
     char *real = realpath(path, NULL);
-    const char *found = real ? arena_strdup(mem, real) : NULL;
+    const char *found = arena_strdup(mem, real);
     free(real);
     return found;
 }

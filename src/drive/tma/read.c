@@ -230,7 +230,7 @@ static bool read_changes(const struct json *j, struct arena *mem, struct api_cha
     out->folders = arena_alloc(mem, (json_count(folders) + 1) * sizeof *out->folders);
     for (const struct json *it = json_first(folders); it; it = json_next(it)) {
         const char *id = json_str(it);
-        out->folders[out->n++] = id ? arena_strdup(mem, id) : NULL;
+        out->folders[out->n++] = arena_strdup(mem, id);
     }
     return true;
 }

@@ -131,7 +131,7 @@ struct dav_look dav_look_at_new(struct api *a, const char *parent, const char *n
     if (!out)
         return look;
     *out = (struct drive_file){.id = arena_strdup(mem, id), .name = arena_strdup(mem, name), .size = -1};
-    out->parent_id = parent ? arena_strdup(mem, parent) : NULL;
+    out->parent_id = arena_strdup(mem, parent);
     fill(out, &look, mem);
     out->folder = folder;
     return look;
@@ -151,7 +151,7 @@ enum err webdav_info(struct api *a, const char *id, struct arena *mem, struct dr
     if (err || r->outcome != OUT_OK || !out)
         return err;
     *out = (struct drive_file){.id = arena_strdup(mem, id), .name = arena_strdup(mem, name ? name : "")};
-    out->parent_id = parent ? arena_strdup(mem, parent) : NULL;
+    out->parent_id = arena_strdup(mem, parent);
     fill(out, &look, mem);
     return ERR_OK;
 }
@@ -283,7 +283,7 @@ static void on_listed(void *arg, const char *name, const struct dav_item *item)
     struct drive_file *f = room(l);
     *f = (struct drive_file){.id = arena_strdup(l->mem, id_of(l->a, l->folder, name, own_id)),
                              .name = arena_strdup(l->mem, name),
-                             .parent_id = l->folder ? arena_strdup(l->mem, l->folder) : NULL,
+                             .parent_id = arena_strdup(l->mem, l->folder),
                              .size = item->folder ? -1 : item->size,
                              .modified = item->modified,
                              .folder = item->folder};

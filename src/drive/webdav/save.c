@@ -118,7 +118,7 @@ enum err webdav_replace(struct api *a, const char *id, const char *name, const c
         const char *own = names_name(a->names, id), *parent = names_parent(a->names, id);
         *out = (struct drive_file){.id = arena_strdup(mem, id), .size = (int64_t)content->size};
         out->name = arena_strdup(mem, own ? own : "");
-        out->parent_id = parent ? arena_strdup(mem, parent) : NULL;
+        out->parent_id = arena_strdup(mem, parent);
     }
     return ERR_OK;
 }

@@ -157,7 +157,7 @@ enum err webdav_rename(struct api *a, const char *id, const char *name, struct a
         a->extra++;
         if (webdav_info(a, id, mem, out, NULL, &look) || look.outcome != OUT_OK) {
             *out = (struct drive_file){.id = arena_strdup(mem, id), .name = arena_strdup(mem, name), .size = -1};
-            out->parent_id = parent ? arena_strdup(mem, parent) : NULL;
+            out->parent_id = arena_strdup(mem, parent);
         }
     }
     return err;

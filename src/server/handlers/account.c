@@ -175,8 +175,8 @@ static MAY_YIELD void get_sessions(struct request *r)
         jsonw_object(&w, NULL);
         jsonw_str(&w, "id", pg_str(res, i, 0));
         jsonw_str(&w, "user_id", r->login.user_id);
-        jsonw_str(&w, "ip_address", pg_is_null(res, i, 1) ? NULL : pg_str(res, i, 1));
-        jsonw_str(&w, "user_agent", pg_is_null(res, i, 2) ? NULL : pg_str(res, i, 2));
+        jsonw_str(&w, "ip_address", pg_str_or_null(res, i, 1));
+        jsonw_str(&w, "user_agent", pg_str_or_null(res, i, 2));
         jsonw_str(&w, "created_at", pg_str(res, i, 3));
         jsonw_str(&w, "last_activity", pg_str(res, i, 4));
         jsonw_bool(&w, "isCurrent", strcmp(pg_str(res, i, 0), r->login.session_id) == 0);

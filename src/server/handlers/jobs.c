@@ -63,11 +63,6 @@ static MAY_YIELD void reply_state(struct request *r, const struct job_state *j)
     buf_done(&json);
 }
 
-static const char *or_null(const struct pg_result *res, int col)
-{
-    return pg_is_null(res, 0, col) ? NULL : pg_str(res, 0, col);
-}
-
 static MAY_YIELD void get_job(struct request *r)
 {
     static const char sql[] = "SELECT status, coalesce(result, '{}')::text, coalesce(error, 'UNKNOWN'), done, total,"
@@ -81,8 +76,9 @@ static MAY_YIELD void get_job(struct request *r)
     } else if (pg_rows(res) == 0) {
         reply_message(r, 404, "NOT_FOUND", "There is no such job");
     } else {
-        struct job_state j = {pg_str(res, 0, 0), pg_str(res, 0, 1), pg_str(res, 0, 2), pg_i64(res, 0, 3),
-                              pg_i64(res, 0, 4), or_null(res, 5),   or_null(res, 6),   or_null(res, 7)};
+        struct job_state j = {pg_str(res, 0, 0),         pg_str(res, 0, 1),        pg_str(res, 0, 2),
+                              pg_i64(res, 0, 3),         pg_i64(res, 0, 4),        pg_str_or_null(res, 0, 5),
+                              pg_str_or_null(res, 0, 6), pg_str_or_null(res, 0, 7)};
         reply_state(r, &j);
     }
     pg_result_free(&res);

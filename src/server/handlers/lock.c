@@ -52,7 +52,7 @@ static MAY_YIELD void post_lock(struct request *r)
     if (pg_is_null(res, 0, 0))
         reply_lock(r, res);
     else
-        meta_reply_refusal(r, pg_str(res, 0, 0), pg_is_null(res, 0, 1) ? NULL : pg_str(res, 0, 1));
+        meta_reply_refusal(r, pg_str(res, 0, 0), pg_str_or_null(res, 0, 1));
     pg_result_free(&res);
 }
 

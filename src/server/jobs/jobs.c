@@ -71,7 +71,7 @@ void jobs_queue(struct request *r, enum job_kind kind, const char *const *ids, s
     if (e != ERR_OK) {
         reply_error(r, &ei);
     } else if (!pg_is_null(res, 0, 0)) {
-        meta_reply_refusal(r, pg_str(res, 0, 0), pg_is_null(res, 0, 1) ? NULL : pg_str(res, 0, 1));
+        meta_reply_refusal(r, pg_str(res, 0, 0), pg_str_or_null(res, 0, 1));
     } else {
         done_set(&r->server->jobs->wake);
         reply_queued(r, kind, pg_str(res, 0, 2));

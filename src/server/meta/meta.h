@@ -4,9 +4,8 @@
  * calls it with its account's slot held, publishes the events of what was committed in commit order, and lets the slot
  * go. So the order of events is that of the change numbers, and one busy account never takes all connections of the
  * pool: its writers wait here, not inside Postgres. meta/calls.h names the functions. Layer 3; the loop's thread. */
-#include "server/http/http.h"
+#include "server/meta/file.h"
 #include "server/server.h"
-#include "store/pg.h"
 
 struct meta;
 extern const struct server_part meta_part; /* applies the schema, learns the epoch */
@@ -16,13 +15,6 @@ struct meta_who { /* on whose behalf; borrowed strings */
 };
 struct meta_who meta_who(const struct login *l);
 
-struct meta_file {
-    const char *id, *name, *mime_type, *parent_id, *path; /* NULL where the row has NULL */
-    int64_t size;                                         /* -1: a folder */
-    int64_t version;
-    struct wall modified, accessed;
-    bool folder, starred, shared;
-};
 struct meta_change {              /* one row of drive_change: an item that was changed, or why it was not */
     const char *refused, *detail; /* refused NULL: done; detail: JSON object or NULL */
     int64_t seq;                  /* 0: it was so already, nothing was published */
@@ -62,25 +54,6 @@ MAY_YIELD void meta_reply_refusal(struct request *r, const char *code, const cha
 int meta_refusal_status(const char *code);
 /* As an item of a bulk answer: its sentence. Static unless mem is used for the figures. */
 const char *meta_refusal_text(struct arena *mem, const char *code, const char *detail);
-
-/* The columns of a file row as selects name them, and reading them back from column `first` on. */
-#define META_FILE_COLUMNS                                                                                              \
-    " id, name, type, size, mime_type, parent_id, starred, shared, drive_us(modified), drive_us(accessed_at), "        \
-    "version,"                                                                                                         \
-    " path "
-#define META_FILE_COLUMN_COUNT 12
-/* Strings are borrowed from the result. */
-struct meta_file meta_file_of(const struct pg_result *res, int row, int first);
-/* The file object of the wire; key NULL inside an array or at the top. */
-void meta_file_json(struct jsonw *w, const char *key, const struct meta_file *f);
-/* The fields only, into an object that is open. */
-void meta_file_fields(struct jsonw *w, const struct meta_file *f);
-/* Answers with the one file object. */
-MAY_YIELD void meta_reply_file(struct request *r, int status, const struct meta_file *f);
-
-/* A live file or folder of the account. ERR_NOTFOUND when there is none, trashed and foreign ones included. */
-MAY_YIELD enum err meta_find(struct server *s, const char *account_id, const char *id, struct arena *mem,
-                             struct meta_file *out, struct errinfo *ei) WARN_UNUSED;
 
 /* Notes that a login read a file: accessed_at and the audit log follow within a second, many at once. Never waits. */
 void meta_touch(struct server *s, const struct meta_who *who, const char *file_id);

@@ -41,15 +41,10 @@ const struct storage_settings *storage_current(const struct server *s, int64_t *
     return s->storage->connected ? &s->storage->settings : NULL;
 }
 
-static char *copy(const char *s)
-{
-    return s ? mem_strdup(s) : NULL;
-}
-
 static struct storage_settings settings_copy(const struct storage_settings *s)
 {
-    return (struct storage_settings){copy(s->endpoint),   copy(s->region),     copy(s->bucket),
-                                     copy(s->access_key), copy(s->secret_key), s->path_style};
+    return (struct storage_settings){mem_strdup(s->endpoint),   mem_strdup(s->region),     mem_strdup(s->bucket),
+                                     mem_strdup(s->access_key), mem_strdup(s->secret_key), s->path_style};
 }
 
 static void forget(const char **s)
@@ -145,9 +140,9 @@ static enum err load_key(const struct server *s, const struct json *j, const cha
 static enum err settings_read(const struct server *s, const struct json *j, struct storage_settings *out,
                               struct errinfo *ei)
 {
-    *out = (struct storage_settings){.endpoint = copy(json_str(json_get(j, "endpoint"))),
-                                     .region = copy(json_str(json_get(j, "region"))),
-                                     .bucket = copy(json_str(json_get(j, "bucket"))),
+    *out = (struct storage_settings){.endpoint = mem_strdup(json_str(json_get(j, "endpoint"))),
+                                     .region = mem_strdup(json_str(json_get(j, "region"))),
+                                     .bucket = mem_strdup(json_str(json_get(j, "bucket"))),
                                      .path_style = json_bool(json_get(j, "forcePathStyle"), true)};
     enum err e = load_key(s, j, "accessKeyIdSealed", ACCESS_PURPOSE, &out->access_key);
     if (e == ERR_OK)
