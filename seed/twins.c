@@ -1,46 +1,43 @@
 /* A seeder that is killed leaves requests under way, and the server may finish them after its successor has asked what
  * is there. Whoever comes second gets " (1)". Such a copy is ours beyond doubt when name, size, time and the key in its
  * bytes are those of the file beside it: then it goes for good, since the plan has one file of that name. */
-#include "base/mem.h"
-#include "drive/api/api.h"
+#include "drive/api/job.h"
 #include "seed/crew.h"
-#include <string.h>
 
-#define POLL_US (50 * US_PER_MS)
+/* The calls of a removal, each by whichever login has a budget for it. */
+struct removal {
+    struct seeder *s;
+    unsigned account;
+    struct seed_login *login; /* that makes the call */
+};
 
-static MAY_YIELD bool wait_for_job(struct seeder *s, unsigned account, struct api_job *job)
+static MAY_YIELD struct api *begin(void *arg)
 {
-    struct api_result r;
-    struct seed_login *l;
-    struct arena *mem = arena_new(1024);
-    while (job->id[0] && !job->done && (l = seed_login_take(s, account))) {
-        enum err err = api_job_poll(l->api, job, mem, &r);
-        if (!seed_login_give(s, l, OP_JOB, err, &r) && r.outcome != OUT_OK)
-            break;
-        if (!job->done)
-            coro_sleep_until(s->ctx->loop, mono_add(mono_now(), POLL_US));
-    }
-    arena_free(&mem);
-    return (job->done || !job->id[0]) && !job->failed;
+    struct removal *m = arg;
+    m->login = seed_login_take(m->s, m->account);
+    return m->login ? m->login->api : NULL;
 }
 
-static MAY_YIELD bool remove_step(struct seeder *s, unsigned account, const char *id, bool for_good)
+static MAY_YIELD bool again(void *arg, enum drive_op op, const struct api_job *job, const struct api_result *r)
 {
-    struct api_job job = {0};
-    struct api_result r = {.outcome = OUT_UNFINISHED};
-    struct seed_login *l;
-    bool again = true;
-    while (again && (l = seed_login_take(s, account))) {
-        enum err err = for_good ? api_purge(l->api, &id, 1, &job, &r) : api_trash(l->api, &id, 1, &job, &r);
-        again = seed_login_give(s, l, for_good ? OP_PURGE : OP_TRASH, err, &r);
-    }
-    bool for_good_at_once = for_good && strcmp(r.code, API_CODE_ABSENT) == 0; /* no trash: it is gone already */
-    return for_good_at_once || (r.outcome == OUT_OK && wait_for_job(s, account, &job));
+    struct removal *m = arg;
+    (void)job;
+    return seed_login_give(m->s, m->login, op, r->err, r);
+}
+
+static MAY_YIELD bool sleep_unless_stopped(void *arg, int64_t us)
+{
+    struct removal *m = arg;
+    coro_sleep_until(m->s->ctx->loop, mono_add(mono_now(), us));
+    return !m->s->stop;
 }
 
 bool seed_remove(struct seeder *s, unsigned account, const char *id)
 {
-    return remove_step(s, account, id, false) && remove_step(s, account, id, true);
+    struct removal m = {.s = s, .account = account};
+    const struct job_caller c = {.begin = begin, .again = again, .pause = sleep_unless_stopped, .arg = &m};
+    char why[200];
+    return job_remove(&c, &id, 1, why, sizeof(why));
 }
 
 struct twins {

@@ -1,4 +1,6 @@
 #include "sim/app/actions.h"
+#include "sim/app/pick.h"
+#include "sim/app/record.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
 #include "base/hash.h"
 #include "sim/app/actions.h"
 #include "sim/app/errand.h"
+#include "sim/app/pick.h"
+#include "sim/app/record.h"
 
 #include <string.h>
 
@@ -55,7 +57,7 @@ static MAY_YIELD void let_go(struct action *x, const struct picked *t, const str
         do
             api_unlock(a->api, t->id, lock->id, &r);
         while (call_again(&c, &r));
-        if (tries == UNLOCK_TRIES || !errand_transient(&r))
+        if (tries == UNLOCK_TRIES || !api_transient(&r))
             break;
         in_doubt = true;
         (void)!worker_sleep(a->w, UNLOCK_AGAIN_US, PHASE_CUT);

@@ -2,6 +2,7 @@
 #include "sim/app/app.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sim/app/actions.h"
 #include "sim/app/call.h"
 #include "sim/app/logins.h"
 #include "sim/app/stream.h"
@@ -20,7 +21,8 @@ void app_take_session(struct app *a)
 {
     if (a->session == a->login->generation)
         return;
-    api_share_session(a->api, a->login->api);
+    if (a->api != a->login->api)
+        api_share_session(a->api, a->login->api);
     api_set_caps(a->api, a->w->caps);
     a->session = a->login->generation;
 }
@@ -170,6 +172,12 @@ enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t 
         return e;
     rng_init(&a->rng, w->conf.seed, STREAM_JITTER + 2 * (uint64_t)index);
     return ERR_OK;
+}
+
+void app_init_shared(struct app *a, struct worker *w, struct login *l)
+{
+    *a = (struct app){.w = w, .index = l->index, .login = l, .api = l->api};
+    rng_init(&a->rng, w->conf.seed, STREAM_JITTER + 2 * (uint64_t)l->index);
 }
 
 enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinfo *ei)

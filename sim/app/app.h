@@ -63,6 +63,9 @@ enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinf
  * app; app_done frees it. timeout_us 0: the worker's. */
 enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t timeout_us,
                        struct errinfo *ei) WARN_UNUSED;
+/* The same without connections of its own: calls are made by the login's own client, which stays the login's. Owns
+ * nothing: not for app_done. */
+void app_init_shared(struct app *a, struct worker *w, struct login *l);
 void app_start(struct app *a, struct mono due);
 void app_begin(struct app *a, uint32_t actions);
 void app_stop(struct app *a);
@@ -82,7 +85,4 @@ void app_look_again(struct app *a);
 bool app_deaf(const struct app *a);
 /* Puts the login's newest session to use. */
 void app_take_session(struct app *a);
-
-/* actions.c */
-MAY_YIELD void action_run(struct app *a, const struct planned *p, struct mono due);
 #endif

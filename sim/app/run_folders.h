@@ -12,11 +12,15 @@ struct run_folders {
     struct worker *w;
     char name[60];
     struct run_folder *of; /* each of the worker's accounts */
+    /* For servers that nobody has seeded: the tree of a given login is made ours first (api_claim), and where the
+     * server knows no folders the top level has to do, with the id "". */
+    bool unseeded;
 };
 /* title: "Pairs" makes folders "Pairs 1a2b3c4d". */
 void run_folders_init(struct run_folders *f, struct worker *w, const char *title);
 void run_folders_done(struct run_folders *f); /* frees memory only; fine when it was never initialised but zeroed */
-/* The folder of the app's account, unless there is one already. ERR_ENV, ERR_INTERRUPTED with a sentence. */
+/* The folder of the app's account, unless there is one already; as soon as a server that cannot now (503) can again.
+ * ERR_ENV, ERR_SAFETY (the place is somebody else's), ERR_INTERRUPTED with a sentence. */
 MAY_YIELD enum err run_folders_make(struct run_folders *f, struct app *a, struct errinfo *ei) WARN_UNUSED;
 /* Its id, "" where there is none; lives as long as f. */
 const char *run_folders_id(const struct run_folders *f, const struct app *a);

@@ -1,7 +1,7 @@
 /* The order: trees by the server's own calls, sub-users, objects that are left under our accounts' names, accounts with
  * what names them, Redis keys. What fails is noted and the rest goes on. */
-#include "sim/app/remove.h"
 #include "base/mem.h"
+#include "sim/app/remover.h"
 #include "sim/clean/clean.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ void clean_left(struct clean *c, const char *fmt, ...)
 /* ---- trees ---- */
 
 /* What stands at the top level, or in the trash, goes in portions until nothing is left or one portion fails. */
-static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, struct remover *m, bool trash, char *why,
+static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, const struct job_caller *m, bool trash, char *why,
                             size_t n)
 {
     struct arena *mem = arena_new(256 << 10);
@@ -49,7 +49,7 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, struct rem
         for (k = 0; k < l.n && k < AT_ONCE; k++)
             ids[k] = l.items[k].id;
         if (ok && k > 0)
-            ok = trash ? remove_from_trash(m, ids, k, why, n) : remove_to_trash(m, ids, k, why, n);
+            ok = trash ? job_purge(m, ids, k, why, n) : job_trash(m, ids, k, why, n);
     } while (ok && k > 0 && !c->stop);
     arena_free(&mem);
     return ok && !c->stop;
@@ -58,10 +58,11 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, struct rem
 static MAY_YIELD bool remove_tree(struct clean *c, struct clean_account *a)
 {
     struct remover m = {.ctx = c->ctx, .api = a->api, .stop = &c->stop};
+    const struct job_caller calls = remover_caller(&m);
     struct mono began = mono_now();
     char why[200] = "interrupted", took[32];
     clean_doing(c, "removing the tree of %s", a->owner.email);
-    bool ok = empty(c, a, &m, false, why, sizeof(why)) && empty(c, a, &m, true, why, sizeof(why));
+    bool ok = empty(c, a, &calls, false, why, sizeof(why)) && empty(c, a, &calls, true, why, sizeof(why));
     clean_done(c);
     c->requests += m.requests;
     if (!ok)

@@ -204,8 +204,8 @@ static MAY_YIELD enum job_fate wait_for(struct bulk *b, struct step *s, struct a
                                         struct api_result *r)
 {
     static const enum outcome outcomes[] = {
-        [FATE_DONE] = OUT_OK,      [FATE_FAILED] = OUT_SERVER, [FATE_TIMED_OUT] = OUT_UNKNOWN,
-        [FATE_LOST] = OUT_UNKNOWN, [FATE_AWAY] = OUT_UNKNOWN,  [FATE_CUT] = OUT_UNFINISHED};
+        [JOB_DONE] = OUT_OK,      [JOB_FAILED] = OUT_SERVER, [JOB_LATE] = OUT_UNKNOWN,
+        [JOB_LOST] = OUT_UNKNOWN, [JOB_AWAY] = OUT_UNKNOWN,  [JOB_CUT] = OUT_UNFINISHED};
     struct bulk_progress p = {b, s, NULL};
     struct errand e = {.app = &b->app, .cause = CAUSE_ACTION, .limit_us = limit_us, .progress = on_progress, .arg = &p};
     struct mono asked = mono_now();
@@ -213,11 +213,11 @@ static MAY_YIELD enum job_fate wait_for(struct bulk *b, struct step *s, struct a
     progress_free(&p.bar);
     r->outcome = outcomes[fate];
     r->done = mono_now();
-    if (fate != FATE_DONE) {
+    if (fate != JOB_DONE) {
         r->status = 0;
-        snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1, e.why);
+        snprintf(r->reason, sizeof(r->reason), "%.*s", (int)sizeof(r->reason) - 1, e.end.why);
     }
-    note_times(s, job, asked, e.started);
+    note_times(s, job, asked, e.end.started);
     return fate;
 }
 
@@ -269,7 +269,7 @@ static MAY_YIELD bool take_step(struct bulk *b, struct step *s)
 {
     struct api_job job = {.count = -1};
     struct api_result r;
-    enum job_fate fate = FATE_DONE;
+    enum job_fate fate = JOB_DONE;
     struct call c = CALL(&b->app, CAUSE_ACTION);
     app_take_session(&b->app);
     s->tried = true;
@@ -289,7 +289,7 @@ static MAY_YIELD bool take_step(struct bulk *b, struct step *s)
     s->total_us = mono_diff(r.done, r.sent);
     s->done = r.outcome == OUT_OK;
     s->unknown = is_unknown(&r);
-    if (s->unknown && fate != FATE_AWAY && fate != FATE_LOST)
+    if (s->unknown && fate != JOB_AWAY && fate != JOB_LOST)
         settle(b, s, &job, &r);
     if (r.outcome == OUT_OK)
         s->verify(b, &r);

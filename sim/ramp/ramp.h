@@ -71,17 +71,15 @@ struct ramp_past {
     double before_ms, during_ms; /* p95 of those inside; < 0: they did nothing that could be timed */
 };
 struct ramp_guard;
-struct ramp_folder {
-    char id[DRIVE_ID_MAX + 1]; /* "": the root */
-};
+struct ramp_folders;
 
 struct ramp {
     const struct ramp_conf *conf;
     struct worker *w;
-    struct ramp_step *steps;     /* of all passes */
-    unsigned n;                  /* begun */
-    FILE *log;                   /* one line a sign-in or upload: sessions.csv of the run's folder */
-    struct ramp_folder *folders; /* of the uploads, one an account; NULL: not made */
+    struct ramp_step *steps;      /* of all passes */
+    unsigned n;                   /* begun */
+    FILE *log;                    /* one line a sign-in or upload: sessions.csv of the run's folder */
+    struct ramp_folders *folders; /* of the uploads (ramp/folder.c); NULL: not made */
     char run_dir[256];
     int64_t quiet_us; /* how fast a probe is answered while nothing runs; -1: it cannot be asked */
     struct ramp_guard *guard;

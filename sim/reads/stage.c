@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/api/caps.h"
-#include "sim/app/remove.h"
+#include "sim/app/remover.h"
 #include "sim/app/turn.h"
 #include "sim/reads/read.h"
 
@@ -289,14 +289,15 @@ enum err reads_stage_build(struct reads_stage *s, struct errinfo *ei)
 
 void reads_stage_clear(struct reads_stage *s, char *left, size_t n)
 {
-    const bool no_stop = false; /* what was made is removed, also after an interruption */
     const char *id = s->folder;
     char why[160];
     left[0] = '\0';
     if (!s->folder[0])
         return;
-    struct remover m = {.ctx = s->ctx, .api = s->logins[0], .stop = &no_stop, .limit_us = JOB_WAIT_US};
-    if (!remove_to_trash(&m, &id, 1, why, sizeof(why)) || !remove_from_trash(&m, &id, 1, why, sizeof(why)))
+    /* what was made is removed, also after an interruption */
+    struct remover m = {.ctx = s->ctx, .api = s->logins[0], .limit_us = JOB_WAIT_US};
+    const struct job_caller calls = remover_caller(&m);
+    if (!job_remove(&calls, &id, 1, why, sizeof(why)))
         str_format(left, n, "the folder %s of " OWNER ": %s", s->folder, why);
     s->requests += m.requests;
 }

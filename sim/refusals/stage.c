@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "drive/api/caps.h"
 #include "drive/wire.h"
-#include "sim/app/remove.h"
+#include "sim/app/remover.h"
 #include "sim/app/turn.h"
 
 #include <inttypes.h>
@@ -448,9 +448,10 @@ void stage_holdings(struct stage *s, struct holdings *out)
 void stage_clear(struct stage *s, char *left, size_t n)
 {
     struct api_result r = {0};
-    const bool no_stop = false; /* what was made is removed, also after an interruption */
     const char *folder = s->things[THING_FOLDER];
-    struct remover m = {.ctx = s->ctx, .api = s->logins[WHO_OWNER], .stop = &no_stop, .limit_us = JOB_WAIT_US};
+    /* what was made is removed, also after an interruption */
+    struct remover m = {.ctx = s->ctx, .api = s->logins[WHO_OWNER], .limit_us = JOB_WAIT_US};
+    const struct job_caller calls = remover_caller(&m);
     char why[160];
     left[0] = '\0';
     if (!s->logins[WHO_OWNER])
@@ -459,8 +460,7 @@ void stage_clear(struct stage *s, char *left, size_t n)
         stage_limit(s, -1, why, sizeof(why));
     if (s->held_lock[0])
         (void)!api_unlock(s->logins[WHO_SECOND], s->things[THING_LOCKED], s->held_lock, &r);
-    if (folder[0] &&
-        (!remove_to_trash(&m, &folder, 1, why, sizeof(why)) || !remove_from_trash(&m, &folder, 1, why, sizeof(why))))
+    if (folder[0] && !job_remove(&calls, &folder, 1, why, sizeof(why)))
         str_format(left, n, "a folder of %s: %s", s->emails[WHO_OWNER], why);
     s->requests += m.requests;
     unsigned users = delete_sub_users(s);

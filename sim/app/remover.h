@@ -1,0 +1,18 @@
+#ifndef SIM_APP_REMOVER_H
+#define SIM_APP_REMOVER_H
+/* Removing for good by a client alone, for commands without apps. Budgets are waited out; a server that does not answer
+ * is not waited for. Layer 3. */
+#include "drive/api/job.h"
+#include "drive/cmd.h"
+
+struct remover {
+    struct cmd_ctx *ctx;
+    struct api *api;
+    const bool *stop;  /* set by an interruption: nothing more is begun; NULL: nothing stops it */
+    int64_t limit_us;  /* of one job; 0: none */
+    uint64_t requests; /* counted up */
+    unsigned tries;    /* its own: of the call that is made just now */
+};
+/* The remover as job.h takes it: for job_trash, job_purge, job_remove. Borrows m. */
+struct job_caller remover_caller(struct remover *m);
+#endif
