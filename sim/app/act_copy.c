@@ -39,7 +39,7 @@ void action_copy(struct action *x)
     struct drive_file made = {.id = job.n_ids ? job.ids[0] : "", .name = t.name};
     action_told(x, &rec, &r, &made);
     a->surplus += r.outcome == OUT_OK;
-    if (r.outcome == OUT_OK && !(a->w->caps & API_CAP_EVENTS))
+    if (r.outcome == OUT_OK && !(a->w->server.caps & API_CAP_EVENTS))
         sync_soon(a, to);
     if (call_is_404(&r))
         action_judge_folder(x, &r, to);

@@ -91,7 +91,7 @@ void action_download(struct action *x)
     struct call c = CALL(a, CAUSE_ACTION);
     do {
         memset(&rd, 0, sizeof(rd));
-        rd.strict = !a->w->foreign;
+        rd.strict = !a->w->server.foreign;
         rd.ext = action_extension(x, t.name);
         version[0] = '\0';
         api_download(a->api, t.id, 0, 0, on_body, &rd, version, sizeof(version), &r);

@@ -29,7 +29,7 @@ void action_move(struct action *x)
     action_told(x, &rec, &r, NULL);
     if (r.outcome == OUT_OK && a->view.open[t.at].snap)
         view_drop(&a->view, t.at, t.id);
-    if (r.outcome == OUT_OK && !(a->w->caps & API_CAP_EVENTS))
+    if (r.outcome == OUT_OK && !(a->w->server.caps & API_CAP_EVENTS))
         sync_soon(a, to);
     if (call_is_404(&r))
         action_judge_folder(x, &r, to);

@@ -16,7 +16,7 @@ static MAY_YIELD int take_lock(struct action *x, const struct picked *t, struct 
     struct app *a = x->app;
     struct call c = CALL(a, CAUSE_ACTION);
     struct ledger_record rec = {0}, told = {0};
-    if (!(a->w->caps & API_CAP_LOCKS))
+    if (!(a->w->server.caps & API_CAP_LOCKS))
         return 0;
     action_intend(x, &rec, OP_LOCK, t);
     do
@@ -77,7 +77,7 @@ static struct content next_revision(struct action *x, const struct picked *t)
     double factor = 0.95 + 0.1 * (double)(x->plan->pick2 >> 11) / (double)(UINT64_C(1) << 53);
     int64_t size = (int64_t)((double)(t->size > 0 ? t->size : 0) * factor) + (int64_t)(x->plan->pick2 % 17);
     return (struct content){.key = rng_mix64(hash_str(t->id)),
-                            .revision = rng_mix64(w->run_key + w->ledger_seq + 1) | 1,
+                            .revision = rng_mix64(w->run_key + w->ledger.seq + 1) | 1,
                             .parent_revision = t->version[0] ? hash_str(t->version) : 0,
                             .size = (uint64_t)(size < ACTION_SIZE_MAX ? size : ACTION_SIZE_MAX),
                             .ext = action_extension(x, t->name)};
@@ -97,7 +97,7 @@ void action_save(struct action *x)
         action_nothing_to_do(x);
         return;
     }
-    if (!t.version[0] && (a->w->caps & API_CAP_VERSIONS)) { /* what another app saved meanwhile would be lost */
+    if (!t.version[0] && (a->w->server.caps & API_CAP_VERSIONS)) { /* what another app saved meanwhile would be lost */
         stats_reason_add(&a->w->meter.interval, OP_SAVE, "no version is listed for the file: not saved blindly");
         action_nothing_to_do(x);
         return;

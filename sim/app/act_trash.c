@@ -59,7 +59,7 @@ void action_trash(struct action *x)
     struct picked own = {.at = VIEW_NONE};
     struct api_job job = {.done = false};
     struct api_result r;
-    bool batch = a->w->caps & API_CAP_BATCH;
+    bool batch = a->w->server.caps & API_CAP_BATCH;
     size_t n = gather_trash(x, t, batch ? TRASH_MAX : 1), n_ids = n;
     if (n == 0) {
         action_nothing_to_do(x);
@@ -69,7 +69,7 @@ void action_trash(struct action *x)
     if (folder && !batch)
         n = n_ids = 0; /* one at a time: this time the folder */
     n_ids += folder;
-    for (size_t i = 0, first = a->w->ledger_seq + 1; i < n_ids; i++) {
+    for (size_t i = 0, first = a->w->ledger.seq + 1; i < n_ids; i++) {
         ids[i] = i < n ? t[i].id : own.id;
         recs[i].revision = first;
         action_intend(x, &recs[i], OP_TRASH, i < n ? &t[i] : &own);

@@ -20,7 +20,7 @@ void action_upload(struct action *x)
     action_text(into.folder, sizeof(into.folder), view_id(&a->view, into.at));
     const char *ext = action_extension(x, like.name);
     action_new_name(x, "Upload", ext, rec.name);
-    struct content content = {.key = rng_mix64(a->w->run_key ^ (a->w->ledger_seq + 1)),
+    struct content content = {.key = rng_mix64(a->w->run_key ^ (a->w->ledger.seq + 1)),
                               .revision = 1,
                               .size = (uint64_t)(like.size < 0                 ? 0
                                                  : like.size > ACTION_SIZE_MAX ? ACTION_SIZE_MAX

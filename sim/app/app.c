@@ -23,7 +23,7 @@ void app_take_session(struct app *a)
         return;
     if (a->api != a->login->api)
         api_share_session(a->api, a->login->api);
-    api_set_caps(a->api, a->w->caps);
+    api_set_caps(a->api, a->w->server.caps);
     a->session = a->login->generation;
 }
 
@@ -51,7 +51,7 @@ static void background(void *arg)
     struct app *a = arg;
     do {
         app_take_session(a);
-        api_set_caps(a->api, a->w->caps);
+        api_set_caps(a->api, a->w->server.caps);
         if (a->session_stale)
             renew_for_stream(a);
     } while (!worker_draining(a->w) && sync_step(a));
@@ -79,20 +79,20 @@ static void on_background_timer(struct timer *t)
 
 static struct mono action_due(const struct app *a)
 {
-    return mono_add(a->w->window, a->next.at_us);
+    return mono_add(a->w->schedule.window, a->next.at_us);
 }
 
 static void foreground(void *arg)
 {
     struct app *a = arg;
     struct worker *w = a->w;
-    while (a->has_next && w->phase <= PHASE_MEASURE && mono_passed(action_due(a))) {
+    while (a->has_next && w->schedule.phase <= PHASE_MEASURE && mono_passed(action_due(a))) {
         struct planned p = a->next;
         struct mono due = mono_later(action_due(a), a->waited_until);
         a->has_next = pace_next(&a->pace, &w->mix, &a->next);
         w->meter.actions.late += mono_diff(mono_now(), due) > LATE_US;
         app_take_session(a);
-        api_set_caps(a->api, w->caps);
+        api_set_caps(a->api, w->server.caps);
         action_run(a, &p, due);
     }
     a->foreground_busy = false;
@@ -103,7 +103,7 @@ static void foreground(void *arg)
 void app_kick_foreground(struct app *a)
 {
     struct worker *w = a->w;
-    if (a->foreground_busy || !a->has_next || w->phase != PHASE_MEASURE)
+    if (a->foreground_busy || !a->has_next || w->schedule.phase != PHASE_MEASURE)
         return;
     if (!a->listed && a->view.files == 0)
         return; /* nothing to act on yet: the first listing with files comes back here */
@@ -122,7 +122,7 @@ static void on_foreground_timer(struct timer *t)
 
 void app_look_again(struct app *a)
 {
-    if (a->listed && a->w->caps & API_CAP_FEED)
+    if (a->listed && a->w->server.caps & API_CAP_FEED)
         a->gather_due = mono_now();
     else
         a->resync |= a->listed;
@@ -156,7 +156,7 @@ static void choose_folders(struct app *a)
 enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t timeout_us, struct errinfo *ei)
 {
     char address[32];
-    *a = (struct app){.w = w, .index = index, .login = &w->logins[index % w->n_logins]};
+    *a = (struct app){.w = w, .index = index, .login = &w->roster.logins[index % w->roster.n_logins]};
     /* Spread evenly over the apps, so that each login has its share of them. */
     if (floor((index + 1) * w->conf.slow_readers) > floor(index * w->conf.slow_readers) && index < w->conf.apps)
         a->stream_bytes_per_s = SLOW_BYTES_PER_S;
@@ -196,7 +196,7 @@ void app_start(struct app *a, struct mono due)
 {
     a->started = true;
     a->arrived = due;
-    a->heartbeat_due = a->w->no_heartbeat ? MONO_NEVER : due;
+    a->heartbeat_due = a->w->server.no_heartbeat ? MONO_NEVER : due;
     a->minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * (double)worker_poll_us(a->w)));
     app_take_session(a);
     stream_open(a);
@@ -224,7 +224,7 @@ uint64_t app_not_started(const struct app *a)
 
 void app_close(struct app *a)
 {
-    stream_close(a, a->w->settled ? LEDGER_STREAM_END : LEDGER_STREAM_DOWN);
+    stream_close(a, a->w->schedule.settled ? LEDGER_STREAM_END : LEDGER_STREAM_DOWN);
 }
 
 void app_done(struct app *a)

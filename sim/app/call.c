@@ -43,7 +43,7 @@ bool call_again(struct call *c, const struct api_result *r)
     meter_requests(&w->meter, c->cause, 1 + api_extra_requests(c->app->api));
     meter_requests(&w->meter, CAUSE_RECONNECT, r->retries);
     meter_reach(&w->meter, r);
-    w->caps &= api_caps(c->app->api);
+    w->server.caps &= api_caps(c->app->api);
     if (r->outcome == OUT_THROTTLED)
         return wait_for_budget(c, r);
     if (r->status == 401 && !c->renewed && !worker_draining(w))

@@ -32,7 +32,7 @@ struct crawl {
 
 static void found(struct crawl *c, uint32_t account, const char *id)
 {
-    struct folders *f = c->w->accounts[account].folders;
+    struct folders *f = c->w->roster.accounts[account].folders;
     if (folders_find(f, id) != VIEW_NONE)
         return;
     folders_add(f, id);
@@ -47,8 +47,8 @@ static void found(struct crawl *c, uint32_t account, const char *id)
 static struct login *reader_of(struct crawl *c, uint32_t account)
 {
     for (;;) {
-        struct login *l = &c->w->logins[c->turn++ % c->w->n_logins];
-        if (l->account == &c->w->accounts[account])
+        struct login *l = &c->w->roster.logins[c->turn++ % c->w->roster.n_logins];
+        if (l->account == &c->w->roster.accounts[account])
             return l;
     }
 }
@@ -81,7 +81,7 @@ static MAY_YIELD enum err read_folder(struct crawl *c, const struct level_item *
             !worker_sleep(w, pace_throttle_wait_us(r.retry_after_us, tries, &c->rng), PHASE_DRAIN))
             break;
     }
-    w->caps &= api_caps(l->api);
+    w->server.caps &= api_caps(l->api);
     if (worker_draining(w) || e == ERR_CANCELLED)
         return err_set(c->ei, ERR_INTERRUPTED, "interrupted while reading the tree");
     if (e == ERR_OK && r.status == 404)
@@ -107,15 +107,15 @@ static int on_head(void *arg, const char *p, size_t n)
 static MAY_YIELD void judge_samples(struct crawl *c)
 {
     struct worker *w = c->w;
-    w->foreign = c->n_samples > 0;
-    for (unsigned i = 0; i < c->n_samples && w->foreign && !worker_draining(w); i++) {
+    w->server.foreign = c->n_samples > 0;
+    for (unsigned i = 0; i < c->n_samples && w->server.foreign && !worker_draining(w); i++) {
         const struct sample *s = &c->samples[i];
         struct buf head = BUF_INIT(CONTENT_HEAD_MAX);
         struct content content;
         struct api_result r;
         api_download(reader_of(c, s->account)->api, s->id, 0, CONTENT_HEAD_MAX, on_head, &head, NULL, 0, &r);
         meter_requests(&w->meter, CAUSE_SETUP, 1);
-        w->foreign = !content_identify((struct sv){buf_cstr(&head), head.len}, s->ext, &content);
+        w->server.foreign = !content_identify((struct sv){buf_cstr(&head), head.len}, s->ext, &content);
         buf_done(&head);
     }
 }
@@ -143,18 +143,18 @@ static void free_level(struct crawl *c)
 
 enum err logins_read_trees(struct worker *w, struct errinfo *ei)
 {
-    struct crawl c = {.w = w, .ei = ei, .n = w->n_accounts};
+    struct crawl c = {.w = w, .ei = ei, .n = w->roster.n_accounts};
     uint32_t used = 0;
     rng_init(&c.rng, w->conf.seed, 4);
-    c.level = mem_zalloc(w->n_accounts * sizeof(*c.level));
-    for (uint32_t a = 0; a < w->n_accounts; a++) /* fewer apps than accounts: the rest is not looked at */
-        if (w->accounts[a].n_logins)
+    c.level = mem_zalloc(w->roster.n_accounts * sizeof(*c.level));
+    for (uint32_t a = 0; a < w->roster.n_accounts; a++) /* fewer apps than accounts: the rest is not looked at */
+        if (w->roster.accounts[a].n_logins)
             c.level[used++].account = a;
     c.n = used;
     c.progress = progress_new(w->ctx->common->quiet ? NULL : w->ctx->out, w->ctx->tty, "folders read", 0);
     while (c.n > 0 && c.err == ERR_OK) {
         struct group readers = {0};
-        for (size_t i = 0; i < READERS_PER_LOGIN * w->n_logins && i < READERS_MOST && i < c.n; i++)
+        for (size_t i = 0; i < READERS_PER_LOGIN * w->roster.n_logins && i < READERS_MOST && i < c.n; i++)
             group_spawn(w->loop, &readers, reader, &c);
         group_wait(w->loop, &readers);
         free_level(&c);
@@ -171,12 +171,12 @@ enum err logins_read_trees(struct worker *w, struct errinfo *ei)
         mem_free(c.samples[i].id);
         mem_free(c.samples[i].ext);
     }
-    for (uint32_t a = 0; a < w->n_accounts && c.err == ERR_OK; a++) {
-        folders_sort(w->accounts[a].folders);
-        if (w->accounts[a].n_logins && folders_count(w->accounts[a].folders) == 0)
+    for (uint32_t a = 0; a < w->roster.n_accounts && c.err == ERR_OK; a++) {
+        folders_sort(w->roster.accounts[a].folders);
+        if (w->roster.accounts[a].n_logins && folders_count(w->roster.accounts[a].folders) == 0)
             c.err = err_set(ei, ERR_ENV, "an account has no folders to open: fill the server first with sim seed");
     }
-    for (uint32_t i = 0; i < w->n_logins; i++)
-        api_set_caps(w->logins[i].api, w->caps);
+    for (uint32_t i = 0; i < w->roster.n_logins; i++)
+        api_set_caps(w->roster.logins[i].api, w->server.caps);
     return c.err;
 }

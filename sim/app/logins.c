@@ -102,9 +102,9 @@ static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng 
     do {
         if (!wait_for_turn(w, k))
             break;
-        sem_take(w->loop, &w->sign_ins, 1);
+        sem_take(w->loop, &w->roster.sign_ins, 1);
         e = how(l->api, l->email, target_password(w->ctx->target, l->email), r);
-        sem_give(&w->sign_ins, 1);
+        sem_give(&w->roster.sign_ins, 1);
         meter_requests(&w->meter, cause, 1 + api_extra_requests(l->api));
         meter_reach(&w->meter, r);
     } while (sign_in_again(w, r, tries++, rng, k));
@@ -183,10 +183,10 @@ out:
 /* Takes a signed-in owner over as account k. */
 static void add_account(struct finding *f, uint32_t k, const struct login *owner)
 {
-    struct worker *w = f->w;
-    w->n_accounts = k + 1;
-    w->accounts = mem_realloc_array(w->accounts, k + 1, sizeof(*w->accounts));
-    w->accounts[k] = (struct account){.folders = folders_new()};
+    struct roster *all = &f->w->roster;
+    all->n_accounts = k + 1;
+    all->accounts = mem_realloc_array(all->accounts, k + 1, sizeof(*all->accounts));
+    all->accounts[k] = (struct account){.folders = folders_new()};
     f->owners = mem_realloc_array(f->owners, k + 1, sizeof(*f->owners));
     f->owners[k] = *owner;
     f->owners[k].generation = 1;
@@ -203,7 +203,7 @@ static void add_account(struct finding *f, uint32_t k, const struct login *owner
 static uint32_t account_of_tree(const struct finding *f, const struct login *l)
 {
     uint32_t a = 0;
-    while (a < f->w->n_accounts && strcmp(api_tree(f->owners[a].api), api_tree(l->api)) != 0)
+    while (a < f->w->roster.n_accounts && strcmp(api_tree(f->owners[a].api), api_tree(l->api)) != 0)
         a++;
     return a;
 }
@@ -213,7 +213,7 @@ static MAY_YIELD enum err find_given(struct finding *f)
 {
     struct worker *w = f->w;
     const struct target *t = w->ctx->target;
-    for (size_t i = 0; i < t->n_logins && w->logins_there < w->conf.apps; i++) {
+    for (size_t i = 0; i < t->n_logins && w->roster.found < w->conf.apps; i++) {
         struct login l;
         struct api_result r;
         enum err e = login_open(w, &l, t->logins[i].name, f->ei);
@@ -225,15 +225,15 @@ static MAY_YIELD enum err find_given(struct finding *f)
             login_close(&l);
             return e;
         }
-        w->caps &= i == 0 ? caps_ask(l.api) : api_caps(l.api);
+        w->server.caps &= i == 0 ? caps_ask(l.api) : api_caps(l.api);
         uint32_t a = account_of_tree(f, &l);
-        if (a == w->n_accounts) {
+        if (a == w->roster.n_accounts) {
             add_account(f, a, &l);
         } else {
             add_email(f, a, l.email);
             login_close(&l);
         }
-        w->logins_there++;
+        w->roster.found++;
     }
     return ERR_OK;
 }
@@ -246,8 +246,8 @@ static void drop_account(struct finding *f, uint32_t k)
     for (uint32_t i = 0; i < f->n_emails[k]; i++)
         mem_free(f->emails[k][i]);
     mem_free(f->emails[k]);
-    folders_free(&f->w->accounts[k].folders);
-    f->w->n_accounts = k;
+    folders_free(&f->w->roster.accounts[k].folders);
+    f->w->roster.n_accounts = k;
 }
 
 /* Owner number k, counted from 0. *end: it is not there, so that the search is over. */
@@ -274,7 +274,7 @@ static MAY_YIELD enum err find_account(struct finding *f, uint32_t k, bool *end)
     }
     add_account(f, k, &owner);
     e = find_sub_users(f, &f->owners[k], k, &same);
-    w->caps &= e == ERR_OK && k == 0 ? caps_ask(f->owners[k].api) : api_caps(f->owners[k].api);
+    w->server.caps &= e == ERR_OK && k == 0 ? caps_ask(f->owners[k].api) : api_caps(f->owners[k].api);
     if (e == ERR_OK && same) {
         LOGW("run", "%s has the sub-users of another owner: it is left out", email);
         drop_account(f, k);
@@ -292,10 +292,10 @@ static MAY_YIELD enum err find_accounts(struct finding *f)
     bool end = false;
     if (target_logins_given(w->ctx->target))
         return find_given(f);
-    for (uint32_t k = 0; e == ERR_OK && !end && w->logins_there < w->conf.apps; k++) {
+    for (uint32_t k = 0; e == ERR_OK && !end && w->roster.found < w->conf.apps; k++) {
         e = find_account(f, k, &end);
         if (e == ERR_OK && !end)
-            w->logins_there += f->n_emails[k];
+            w->roster.found += f->n_emails[k];
     }
     return e;
 }
@@ -304,13 +304,14 @@ static MAY_YIELD enum err find_accounts(struct finding *f)
 static enum err choose_logins(struct finding *f)
 {
     struct worker *w = f->w;
-    uint32_t want = w->logins_there < w->conf.apps ? w->logins_there : w->conf.apps;
-    w->logins = mem_zalloc(want * sizeof(*w->logins));
-    for (uint32_t round = 0; w->n_logins < want; round++) {
-        for (uint32_t a = 0; a < w->n_accounts && w->n_logins < want; a++) {
+    struct roster *all = &w->roster;
+    uint32_t want = all->found < w->conf.apps ? all->found : w->conf.apps;
+    all->logins = mem_zalloc(want * sizeof(*all->logins));
+    for (uint32_t round = 0; all->n_logins < want; round++) {
+        for (uint32_t a = 0; a < all->n_accounts && all->n_logins < want; a++) {
             if (round >= f->n_emails[a])
                 continue;
-            struct login *l = &w->logins[w->n_logins];
+            struct login *l = &all->logins[all->n_logins];
             enum err e = ERR_OK;
             if (round == 0) {
                 *l = f->owners[a];
@@ -319,9 +320,9 @@ static enum err choose_logins(struct finding *f)
                 return e;
             }
             sem_init_coro(&l->renewing, 1); /* points into itself: made where it stays */
-            l->account = &w->accounts[a];
+            l->account = &all->accounts[a];
             l->account->n_logins++;
-            l->index = w->n_logins++;
+            l->index = all->n_logins++;
         }
     }
     return ERR_OK;
@@ -331,8 +332,8 @@ static void sign_in_lane(void *arg)
 {
     struct finding *f = arg;
     struct worker *w = f->w;
-    while (f->next < w->n_logins && f->err == ERR_OK && !worker_draining(w)) {
-        struct login *l = &w->logins[f->next++];
+    while (f->next < w->roster.n_logins && f->err == ERR_OK && !worker_draining(w)) {
+        struct login *l = &w->roster.logins[f->next++];
         struct api_result r;
         if (l->generation)
             continue;
@@ -348,7 +349,7 @@ static void sign_in_lane(void *arg)
 
 static void finding_done(struct finding *f)
 {
-    for (uint32_t a = 0; a < f->w->n_accounts; a++) {
+    for (uint32_t a = 0; a < f->w->roster.n_accounts; a++) {
         if (f->owners[a].api)
             login_close(&f->owners[a]);
         for (uint32_t i = 0; i < f->n_emails[a]; i++)
@@ -368,8 +369,9 @@ enum err logins_discover(struct worker *w, struct errinfo *ei)
     enum err e = find_accounts(&f);
     if (e == ERR_OK)
         e = choose_logins(&f);
-    f.limiter.wanted = w->n_logins;
-    f.progress = progress_new(w->ctx->common->quiet ? NULL : w->ctx->out, w->ctx->tty, "logins signed in", w->n_logins);
+    f.limiter.wanted = w->roster.n_logins;
+    f.progress =
+        progress_new(w->ctx->common->quiet ? NULL : w->ctx->out, w->ctx->tty, "logins signed in", w->roster.n_logins);
     for (int i = 0; i < 4 && e == ERR_OK; i++)
         group_spawn(w->loop, &lanes, sign_in_lane, &f);
     group_wait(w->loop, &lanes);
@@ -411,10 +413,10 @@ static void on_early(struct timer *t)
 
 void logins_keep(struct worker *w)
 {
-    for (uint32_t i = 0; i < w->n_logins; i++) {
-        w->logins[i].w = w;
-        w->logins[i].early.fn = on_early;
-        renew_early(&w->logins[i]);
+    for (uint32_t i = 0; i < w->roster.n_logins; i++) {
+        w->roster.logins[i].w = w;
+        w->roster.logins[i].early.fn = on_early;
+        renew_early(&w->roster.logins[i]);
     }
 }
 

@@ -8,7 +8,7 @@ void action_intend(struct action *x, struct ledger_record *rec, enum drive_op op
 {
     struct worker *w = x->app->w;
     rec->op = (uint8_t)op;
-    rec->seq = ++w->ledger_seq;
+    rec->seq = ++w->ledger.seq;
     if (t) {
         action_text(rec->file_id, sizeof(rec->file_id), t->id);
         action_text(rec->parent_id, sizeof(rec->parent_id), t->folder);
@@ -17,22 +17,22 @@ void action_intend(struct action *x, struct ledger_record *rec, enum drive_op op
             action_text(rec->name, sizeof(rec->name), t->name);
     }
     witness_stamp(x->app, rec, LEDGER_INTENT);
-    if (w->ledger)
-        ledger_append(w->ledger, rec);
+    if (w->ledger.file)
+        ledger_append(w->ledger.file, rec);
 }
 
 void action_answer(struct action *x, const struct ledger_record *rec, struct ledger_record *told,
                    const struct api_result *r)
 {
     struct worker *w = x->app->w;
-    if (!w->ledger)
+    if (!w->ledger.file)
         return;
     told->op = rec->op;
     told->seq = rec->seq;
     told->outcome = (uint8_t)r->outcome;
     told->status = (uint16_t)r->status;
     witness_stamp(x->app, told, LEDGER_OUTCOME);
-    ledger_append(w->ledger, told);
+    ledger_append(w->ledger.file, told);
 }
 
 void action_told(struct action *x, const struct ledger_record *rec, const struct api_result *r,

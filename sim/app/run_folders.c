@@ -10,7 +10,7 @@
 
 void run_folders_init(struct run_folders *f, struct worker *w, const char *title)
 {
-    *f = (struct run_folders){.w = w, .of = mem_zalloc(w->n_accounts * sizeof(*f->of))};
+    *f = (struct run_folders){.w = w, .of = mem_zalloc(w->roster.n_accounts * sizeof(*f->of))};
     snprintf(f->name, sizeof(f->name), "%s %08x", title, (unsigned)(w->run_key >> 16));
 }
 
@@ -21,7 +21,7 @@ void run_folders_done(struct run_folders *f)
 
 static struct run_folder *folder_of(const struct run_folders *f, const struct app *a)
 {
-    return &f->of[a->login->account - f->w->accounts];
+    return &f->of[a->login->account - f->w->roster.accounts];
 }
 
 static bool is_absent(const struct api_result *r)
@@ -93,7 +93,7 @@ bool run_folders_remove(struct run_folders *f, const char *module)
 {
     bool all = true;
     char why[200];
-    for (uint32_t i = 0; f->of && i < f->w->n_accounts; i++) {
+    for (uint32_t i = 0; f->of && i < f->w->roster.n_accounts; i++) {
         struct run_folder *folder = &f->of[i];
         const char *id = folder->id;
         if (!id[0])

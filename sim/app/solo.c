@@ -41,7 +41,7 @@ static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct
         e = logins_discover(w, ei);
     if (e == ERR_OK) {
         logins_keep(w);
-        caps_tell(w->ctx, w->caps);
+        caps_tell(w->ctx, w->server.caps);
     }
     return e;
 }

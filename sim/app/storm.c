@@ -1,5 +1,6 @@
 #include "sim/app/storm.h"
 #include "sim/app/stream.h"
+#include "sim/app/worker.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +23,8 @@ void storm_begin(struct worker *w, FILE *out)
     t->replayed_before = t->replayed;
     t->resyncs_before = t->resyncs;
     t->out = out;
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        t->broken += stream_break(&w->apps[i]);
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        t->broken += stream_break(&w->fleet.apps[i]);
     if (out)
         fprintf(out, "storm: %" PRIu32 " event streams broken at once\n", t->broken);
 }
@@ -55,8 +56,8 @@ static void storm_rows(const struct stream_tally *t, struct result *r)
 void storm_figures(const struct worker *w, struct result *r)
 {
     double slow = 0;
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        slow += w->apps[i].stream_bytes_per_s > 0;
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        slow += w->fleet.apps[i].stream_bytes_per_s > 0;
     if (w->conf.slow_readers > 0) {
         result_figure(r, "slow_readers", "apps", slow, 0);
         result_figure(r, "slow_readers", "streams_ended", (double)w->streams.slow_ended, 0);

@@ -41,7 +41,7 @@ static int64_t next_wait(struct app *a)
 static void caught_up(struct app *a)
 {
     a->w->meter.interval.reconnects++;
-    if (a->w->caps & API_CAP_FEED)
+    if (a->w->server.caps & API_CAP_FEED)
         a->gather_due = mono_now();
     else if (a->last_event_id[0] == '\0')
         a->resync = true;
@@ -105,7 +105,7 @@ static int64_t refused(struct app *a, const struct api_result *r)
 {
     struct meter *m = &a->w->meter;
     if (strcmp(r->code, API_CODE_ABSENT) == 0) {
-        a->w->caps &= ~(unsigned)API_CAP_EVENTS;
+        a->w->server.caps &= ~(unsigned)API_CAP_EVENTS;
         return -1;
     }
     if (r->outcome == OUT_THROTTLED) {
@@ -170,7 +170,7 @@ void stream_open(struct app *a)
 {
     static const struct api_stream_ops ops = {on_open, on_event, on_close};
     struct errinfo ei;
-    if (worker_draining(a->w) || a->stream || !(a->w->caps & API_CAP_EVENTS))
+    if (worker_draining(a->w) || a->stream || !(a->w->server.caps & API_CAP_EVENTS))
         return;
     a->stream_sent = mono_now();
     a->replaying = a->stream_was_up;

@@ -24,7 +24,7 @@ static MAY_YIELD void heartbeat(struct app *a)
         api_heartbeat(a->api, &r);
     while (call_again(&c, &r));
     if (strcmp(r.code, API_CODE_ABSENT) == 0) {
-        a->w->no_heartbeat = true;
+        a->w->server.no_heartbeat = true;
         a->heartbeat_due = MONO_NEVER;
         return;
     }
@@ -90,7 +90,7 @@ static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enu
 bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
 {
     int verdict = 0;
-    for (int i = 0; i < STALE_TRIES_MAX && verdict == 0 && a->w->phase < PHASE_CUT; i++)
+    for (int i = 0; i < STALE_TRIES_MAX && verdict == 0 && a->w->schedule.phase < PHASE_CUT; i++)
         verdict = list_once(a, at, op, cause);
     return verdict > 0;
 }
@@ -134,7 +134,7 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
             api_changes(a->api, a->cursor, mem, &ch, &r);
         } while (call_again(&c, &r));
         if (strcmp(r.code, API_CODE_ABSENT) == 0) {
-            r.outcome = OUT_OK; /* known from now on: worker.caps */
+            r.outcome = OUT_OK; /* known from now on: worker.server.caps */
             ch.has_more = false;
             break;
         }
@@ -145,7 +145,7 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
         a->resync |= ch.resync;
         memcpy(a->cursor, ch.cursor, sizeof(a->cursor));
     } while (ch.has_more && !worker_draining(a->w));
-    if (r.outcome == OUT_OK && a->w->caps & API_CAP_FEED && !a->resync && !ch.has_more)
+    if (r.outcome == OUT_OK && a->w->server.caps & API_CAP_FEED && !a->resync && !ch.has_more)
         delivery_shown(a, VIEW_NONE, asked);
     arena_free(&mem);
     return r.outcome == OUT_OK;
@@ -153,7 +153,7 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
 
 static bool has_feed(const struct app *a)
 {
-    return a->w->caps & API_CAP_FEED;
+    return a->w->server.caps & API_CAP_FEED;
 }
 
 /* The question after events, or the minute's. */
@@ -198,7 +198,7 @@ static MAY_YIELD bool first_listings(struct app *a)
         bool listed = sync_list(a, at, OP_FIRST_LIST, CAUSE_FIRST_PASS);
         ok &= listed;
         if (listed)
-            a->w->progress = mono_now();
+            a->w->fleet.moved = mono_now();
         if (listed && a->view.files > 0)
             app_kick_foreground(a); /* in a window that could not wait for the pass */
         heartbeat_if_due(a);
@@ -225,10 +225,10 @@ static MAY_YIELD void first_pass(struct app *a)
     meter_record(&a->w->meter, OP_FULL_PASS, &r, a->arrived);
     a->listed = true;
     a->resync = false;
-    a->w->progress = r.done;
+    a->w->fleet.moved = r.done;
     app_kick_foreground(a);
-    if (++a->w->listed == a->w->n_apps)
-        done_set(&a->w->wake);
+    if (++a->w->fleet.listed == a->w->fleet.n)
+        done_set(&a->w->schedule.wake);
 }
 
 /* ---- what is due ---- */

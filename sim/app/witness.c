@@ -19,7 +19,7 @@ void witness_stamp(const struct app *a, struct ledger_record *rec, enum ledger_k
 static void note(struct app *a, struct ledger_record *rec, enum ledger_kind kind)
 {
     witness_stamp(a, rec, kind);
-    ledger_append(a->w->ledger, rec);
+    ledger_append(a->w->ledger.file, rec);
 }
 
 /* Cursors are opaque, but those that end in a number tell the order of what they stand for. */
@@ -37,7 +37,7 @@ static uint64_t trailing_number(const char *cursor)
 void witness_stream(struct app *a, enum ledger_stream what, const struct api_event *ev)
 {
     struct ledger_record rec = {.op = OP_STREAM, .flags = (uint8_t)what};
-    if (!a->w->ledger || (what == LEDGER_EVENT && !ev->file_id))
+    if (!a->w->ledger.file || (what == LEDGER_EVENT && !ev->file_id))
         return;
     if (what == LEDGER_EVENT) {
         snprintf(rec.file_id, sizeof(rec.file_id), "%s", ev->file_id);
@@ -72,7 +72,7 @@ void witness_silence(struct app *a, enum drive_op op, const struct api_result *r
     int how = silence_of(r);
     struct ledger_record rec = {.op = (uint8_t)op, .outcome = (uint8_t)r->outcome, .status = (uint16_t)r->status};
     struct api_result excused = *r;
-    if (how < 0 || !a->w->ledger || r->sent.us == 0)
+    if (how < 0 || !a->w->ledger.file || r->sent.us == 0)
         return;
     meter_excuse(&a->w->meter, &excused);
     if (excused.outcome == OUT_OUTAGE)
@@ -87,10 +87,10 @@ void witness_still(struct worker *w, int64_t age_us, const char *what)
 {
     struct ledger_record rec = {
         .kind = LEDGER_STOOD_STILL, .mono_us = mono_now().us, .wall_us = wall_now().us, .seq = (uint64_t)age_us};
-    if (!w->ledger)
+    if (!w->ledger.file)
         return;
     snprintf(rec.name, sizeof(rec.name), "%s", what);
-    ledger_append(w->ledger, &rec);
+    ledger_append(w->ledger.file, &rec);
 }
 
 static void witness_folder(struct app *a, uint32_t at, struct map *seen)
@@ -111,9 +111,9 @@ static void witness_folder(struct app *a, uint32_t at, struct map *seen)
 void witness_views(struct worker *w)
 {
     struct map *seen = map_new();
-    for (uint32_t i = 0; w->ledger && i < w->n_apps; i++)
-        for (uint32_t at = 0; at < w->apps[i].view.n; at++)
-            if (w->apps[i].view.open[at].snap)
-                witness_folder(&w->apps[i], at, seen);
+    for (uint32_t i = 0; w->ledger.file && i < w->fleet.n; i++)
+        for (uint32_t at = 0; at < w->fleet.apps[i].view.n; at++)
+            if (w->fleet.apps[i].view.open[at].snap)
+                witness_folder(&w->fleet.apps[i], at, seen);
     map_free(&seen);
 }

@@ -14,8 +14,8 @@ struct sleeper {
 
 void worker_init(struct worker *w, struct cmd_ctx *ctx, const struct worker_conf *conf)
 {
-    *w = (struct worker){.ctx = ctx, .loop = ctx->loop, .conf = *conf, .caps = API_CAP_ALL};
-    sem_init_coro(&w->sign_ins, 4);
+    *w = (struct worker){.ctx = ctx, .loop = ctx->loop, .conf = *conf, .server.caps = API_CAP_ALL};
+    sem_init_coro(&w->roster.sign_ins, 4);
     meter_init(&w->meter, &ctx->result->stats);
     mix_default(&w->mix);
     w->run_key = rng_mix64(conf->seed ^ (uint64_t)wall_now().us);
@@ -23,30 +23,30 @@ void worker_init(struct worker *w, struct cmd_ctx *ctx, const struct worker_conf
 
 void worker_done(struct worker *w)
 {
-    for (uint32_t i = 0; i < w->n_logins; i++) {
-        loop_timer_stop(&w->logins[i].early);
-        api_free(&w->logins[i].api);
-        mem_free(w->logins[i].email);
+    for (uint32_t i = 0; i < w->roster.n_logins; i++) {
+        loop_timer_stop(&w->roster.logins[i].early);
+        api_free(&w->roster.logins[i].api);
+        mem_free(w->roster.logins[i].email);
     }
-    for (uint32_t i = 0; i < w->n_accounts; i++) {
-        folders_free(&w->accounts[i].folders);
-        delivery_free(&w->accounts[i].delivery);
+    for (uint32_t i = 0; i < w->roster.n_accounts; i++) {
+        folders_free(&w->roster.accounts[i].folders);
+        delivery_free(&w->roster.accounts[i].delivery);
     }
-    MEM_FREE(w->logins);
-    MEM_FREE(w->accounts);
+    MEM_FREE(w->roster.logins);
+    MEM_FREE(w->roster.accounts);
     meter_done(&w->meter);
 }
 
 void worker_lane(struct worker *w, void (*fn)(void *arg), void *arg)
 {
-    w->lanes++;
+    w->schedule.lanes++;
     coro_spawn(w->loop, fn, arg);
 }
 
 void worker_lane_ended(struct worker *w)
 {
-    if (--w->lanes == 0)
-        done_set(&w->wake);
+    if (--w->schedule.lanes == 0)
+        done_set(&w->schedule.wake);
 }
 
 int64_t worker_poll_us(const struct worker *w)
@@ -56,12 +56,12 @@ int64_t worker_poll_us(const struct worker *w)
 
 bool worker_sleep(struct worker *w, int64_t us, enum phase until)
 {
-    if (w->phase >= until)
+    if (w->schedule.phase >= until)
         return false;
-    struct sleeper s = {.until = until, .next = w->sleepers, .link = &w->sleepers};
+    struct sleeper s = {.until = until, .next = w->schedule.sleepers, .link = &w->schedule.sleepers};
     if (s.next)
         s.next->link = &s.next;
-    w->sleepers = &s;
+    w->schedule.sleepers = &s;
     bool woken = done_wait_until(w->loop, &s.done, mono_add(mono_now(), us));
     *s.link = s.next;
     if (s.next)
@@ -71,20 +71,20 @@ bool worker_sleep(struct worker *w, int64_t us, enum phase until)
 
 void worker_set_phase(struct worker *w, enum phase phase)
 {
-    if (phase <= w->phase)
+    if (phase <= w->schedule.phase)
         return;
-    w->phase = phase;
-    for (struct sleeper *s = w->sleepers; s; s = s->next)
+    w->schedule.phase = phase;
+    for (struct sleeper *s = w->schedule.sleepers; s; s = s->next)
         if (phase >= s->until)
             done_set(&s->done);
-    done_set(&w->wake);
+    done_set(&w->schedule.wake);
 }
 
 void worker_finish(struct worker *w)
 {
     worker_set_phase(w, PHASE_DRAIN);
-    for (struct mono cut = mono_add(mono_now(), US_PER_S); w->lanes > 0;)
-        if (!done_wait_until(w->loop, &w->wake, cut) && w->lanes > 0) {
+    for (struct mono cut = mono_add(mono_now(), US_PER_S); w->schedule.lanes > 0;)
+        if (!done_wait_until(w->loop, &w->schedule.wake, cut) && w->schedule.lanes > 0) {
             worker_set_phase(w, PHASE_CUT);
             api_cancel(NULL);
             httpc_cancel(w->ctx->http, NULL);
@@ -95,10 +95,10 @@ void worker_finish(struct worker *w)
 char *worker_fallbacks(const struct worker *w, char *dst, size_t n)
 {
     struct buf b = BUF_INIT(n);
-    enum err e = buf_append_str(&b, caps_fallbacks(w->caps, dst, n));
-    if (w->no_heartbeat && e == ERR_OK)
+    enum err e = buf_append_str(&b, caps_fallbacks(w->server.caps, dst, n));
+    if (w->server.no_heartbeat && e == ERR_OK)
         e = buf_appendf(&b, "%sno heartbeat: none is sent", b.len ? "; " : "");
-    if (w->foreign && e == ERR_OK)
+    if (w->server.foreign && e == ERR_OK)
         e = buf_appendf(&b, "%sfiles that seed did not make: downloads are checked by length alone", b.len ? "; " : "");
     str_format(dst, n, "%s", buf_cstr(&b));
     buf_done(&b);

@@ -220,7 +220,7 @@ static MAY_YIELD enum err prepare(struct bigfiles *b, struct errinfo *ei)
     b->files = mem_zalloc(conf->count * sizeof(*b->files));
     for (; b->n < conf->count; b->n++) {
         struct bigfile *f = &b->files[b->n];
-        enum err e = app_init_bare(&f->app, w, w->n_apps + b->n, conf->timeout_us, ei);
+        enum err e = app_init_bare(&f->app, w, w->fleet.n + b->n, conf->timeout_us, ei);
         if (e != ERR_OK)
             return e;
         f->b = b;
@@ -243,7 +243,7 @@ static MAY_YIELD void clean_up(struct bigfiles *b)
         run_folders_remove(&b->folders, "bigfiles");
         return;
     }
-    for (uint32_t a = 0; a < b->w->n_accounts; a++) {
+    for (uint32_t a = 0; a < b->w->roster.n_accounts; a++) {
         const struct run_folder *f = &b->folders.of[a];
         if (f->id[0])
             tell(b, "kept in folder \"%s\" (%s) of %s", b->folders.name, f->id, f->app->login->email);
@@ -270,7 +270,7 @@ enum err bigfiles_run(struct worker *w, struct server_watch *watch, const struct
     if (e == ERR_OK) {
         tell(&b, "%s of %s at once, %s in all, on %s", COUNTED(conf->count, "file"),
              str_bytes(size, sizeof(size), conf->bytes), str_bytes(all, sizeof(all), conf->bytes * conf->count),
-             COUNTED(w->n_logins < conf->count ? w->n_logins : conf->count, "login"));
+             COUNTED(w->roster.n_logins < conf->count ? w->roster.n_logins : conf->count, "login"));
         transfer(&b, &up, upload);
         if (up.ok && !worker_draining(w))
             transfer(&b, &down, download);

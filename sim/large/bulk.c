@@ -463,9 +463,9 @@ enum err bulk_run(struct worker *w, const struct bulk_conf *conf, struct errinfo
     struct bulk b = {.conf = conf, .w = w, .mem = arena_new(32 << 10)};
     int64_t request_us = conf->timeout_us < REQUEST_US ? conf->timeout_us : REQUEST_US;
     char size[120];
-    enum err e = app_init_bare(&b.app, w, w->n_apps, request_us, ei);
+    enum err e = app_init_bare(&b.app, w, w->fleet.n, request_us, ei);
     if (e == ERR_OK) {
-        b.app.login = &w->logins[0]; /* the first account's owner */
+        b.app.login = &w->roster.logins[0]; /* the first account's owner */
         app_take_session(&b.app);
         e = bulk_choose(&b, ei);
     }

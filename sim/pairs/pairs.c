@@ -108,7 +108,7 @@ static bool has_come(const struct post *post, uint64_t k)
  * each is sent once the one before is answered. False: it ended, or not by the deadline. */
 static MAY_YIELD bool await_event(struct couple *c, uint64_t k, struct mono deadline)
 {
-    while (!has_come(&c->post, k) && !c->post.closed && c->p->w->phase < PHASE_CUT)
+    while (!has_come(&c->post, k) && !c->post.closed && c->p->w->schedule.phase < PHASE_CUT)
         if (!done_wait_until(c->p->w->loop, &c->post.wake, deadline))
             break;
     return has_come(&c->post, k);
@@ -358,26 +358,26 @@ static enum err enough_logins(const struct pairs *p, struct errinfo *ei)
     if (at_once > (double)c->total)
         at_once = (double)c->total;
     unsigned needed = (unsigned)ceil(at_once / DRIVE_STREAMS_PER_LOGIN);
-    if (!(p->w->caps & API_CAP_EVENTS))
+    if (!(p->w->server.caps & API_CAP_EVENTS))
         return err_set(ei, ERR_ENV, "this server has no event stream: pairs cannot tell each other anything");
-    if (needed <= p->w->n_logins)
+    if (needed <= p->w->roster.n_logins)
         return ERR_OK;
     return err_set(
         ei, ERR_ENV,
         "%.0f pairs go on at once, and the %s there are may hold %d event streams each: %u sub-users would do, "
         "see sim seed",
-        ceil(at_once), COUNTED(p->w->n_logins, "login"), DRIVE_STREAMS_PER_LOGIN, needed - 1);
+        ceil(at_once), COUNTED(p->w->roster.n_logins, "login"), DRIVE_STREAMS_PER_LOGIN, needed - 1);
 }
 
 /* The receiver is another login of the sender's account where there is one. */
 static struct login *partner_of(const struct worker *w, const struct login *l)
 {
-    for (uint32_t i = 1; i < w->n_logins; i++) {
-        struct login *other = &w->logins[(l->index + i) % w->n_logins];
+    for (uint32_t i = 1; i < w->roster.n_logins; i++) {
+        struct login *other = &w->roster.logins[(l->index + i) % w->roster.n_logins];
         if (other->account == l->account)
             return other;
     }
-    return &w->logins[l->index];
+    return &w->roster.logins[l->index];
 }
 
 static enum err make_couples(struct pairs *p, struct errinfo *ei)
@@ -402,13 +402,13 @@ static MAY_YIELD enum err prepare(struct pairs *p, struct errinfo *ei)
 {
     struct worker *w = p->w;
     run_folders_init(&p->folders, w, "Pairs");
-    p->streams = mem_zalloc(w->n_logins * sizeof(*p->streams));
+    p->streams = mem_zalloc(w->roster.n_logins * sizeof(*p->streams));
     p->queue = mem_zalloc(p->conf->queue * sizeof(*p->queue));
     p->delivery = hist_new();
     p->message = hist_new();
     sem_init_coro(&p->ready, 0);
     sem_init_coro(&p->room, p->conf->queue);
-    for (uint32_t i = 0; i < w->n_logins; i++)
+    for (uint32_t i = 0; i < w->roster.n_logins; i++)
         sem_init_coro(&p->streams[i], DRIVE_STREAMS_PER_LOGIN);
     enum err e = enough_logins(p, ei);
     if (e == ERR_OK)

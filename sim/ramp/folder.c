@@ -16,12 +16,12 @@ enum err ramp_make_folders(struct ramp *r, struct errinfo *ei)
 {
     struct worker *w = r->w;
     enum err e = ERR_OK;
-    r->folders = mem_zalloc(sizeof(*r->folders) + w->n_accounts * sizeof(struct app));
+    r->folders = mem_zalloc(sizeof(*r->folders) + w->roster.n_accounts * sizeof(struct app));
     run_folders_init(&r->folders->in, w, "Ramp");
     r->folders->in.unseeded = true;
-    for (uint32_t i = 0; i < w->n_accounts && e == ERR_OK; i++) {
+    for (uint32_t i = 0; i < w->roster.n_accounts && e == ERR_OK; i++) {
         struct app *a = &r->folders->makers[i];
-        app_init_shared(a, w, &w->logins[i]);
+        app_init_shared(a, w, &w->roster.logins[i]);
         e = run_folders_make(&r->folders->in, a, ei);
     }
     return e;
@@ -29,7 +29,7 @@ enum err ramp_make_folders(struct ramp *r, struct errinfo *ei)
 
 const char *ramp_folder_of(const struct ramp *r, const struct login *l)
 {
-    const char *id = run_folders_id(&r->folders->in, &r->folders->makers[l->account - r->w->accounts]);
+    const char *id = run_folders_id(&r->folders->in, &r->folders->makers[l->account - r->w->roster.accounts]);
     return id[0] ? id : NULL;
 }
 
@@ -42,8 +42,8 @@ static void on_hurry(struct timer *t)
 {
     struct ramp *r = container_of(t, struct hurry, timer)->r;
     worker_set_phase(r->w, PHASE_CUT);
-    for (uint32_t i = 0; i < r->w->n_accounts; i++)
-        api_cancel(r->w->logins[i].api);
+    for (uint32_t i = 0; i < r->w->roster.n_accounts; i++)
+        api_cancel(r->w->roster.logins[i].api);
 }
 
 /* At the end of a ramp that was stopped they get a moment: a server that does not answer keeps them. */

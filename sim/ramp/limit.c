@@ -116,10 +116,13 @@ enum err ramp_push_past(struct ramp *r, struct errinfo *ei)
 {
     struct ramp_past *p = &r->past;
     unsigned limit = r->conf->limit;
-    if (limit <= r->w->n_logins)
-        return err_set(ei, ERR_USAGE, "--limit %u: the set-up alone signed in %u logins", limit, r->w->n_logins);
-    *p = (struct ramp_past){
-        .known = true, .own = r->w->n_logins, .inside = limit - r->w->n_logins, .before_ms = -1, .during_ms = -1};
+    if (limit <= r->w->roster.n_logins)
+        return err_set(ei, ERR_USAGE, "--limit %u: the set-up alone signed in %u logins", limit, r->w->roster.n_logins);
+    *p = (struct ramp_past){.known = true,
+                            .own = r->w->roster.n_logins,
+                            .inside = limit - r->w->roster.n_logins,
+                            .before_ms = -1,
+                            .during_ms = -1};
     p->extra = limit / EXTRA_SHARE > EXTRA_LEAST ? limit / EXTRA_SHARE : EXTRA_LEAST;
     ramp_step_init(&p->in, r, p->inside);
     ramp_step_init(&p->more, r, p->extra);

@@ -42,7 +42,7 @@ static MAY_YIELD int64_t probe(struct ramp *r)
     struct arena *mem = arena_new(4096);
     struct drive_listing l;
     struct api_result res;
-    api_list(r->w->logins[0].api, NULL, mem, &l, &res);
+    api_list(r->w->roster.logins[0].api, NULL, mem, &l, &res);
     arena_free(&mem);
     return res.outcome == OUT_OK ? mono_diff(res.done, res.sent) : -1;
 }
@@ -287,9 +287,9 @@ static enum err say_stopped(const struct ramp *r, struct errinfo *ei)
 static MAY_YIELD void sign_out(struct worker *w)
 {
     struct api_result r;
-    for (uint32_t i = 0; i < w->n_logins && !worker_draining(w); i++)
-        if (!api_space_keeps(w->ctx->space, api_session_token(w->logins[i].api)))
-            (void)!api_sign_out(w->logins[i].api, &r);
+    for (uint32_t i = 0; i < w->roster.n_logins && !worker_draining(w); i++)
+        if (!api_space_keeps(w->ctx->space, api_session_token(w->roster.logins[i].api)))
+            (void)!api_sign_out(w->roster.logins[i].api, &r);
 }
 
 enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei)

@@ -95,14 +95,14 @@ void session_note(struct session *x, enum drive_op op, const struct api_result *
 
 static const struct login *login_of(const struct session *x)
 {
-    return &x->r->w->logins[x->index % x->r->w->n_logins];
+    return &x->r->w->roster.logins[x->index % x->r->w->roster.n_logins];
 }
 
 /* Where signing in is no part of the work (a session is a token that many share), the one there is is used. */
 static bool shares_session(const struct session *x)
 {
     const struct ramp_conf *c = x->r->conf;
-    return c->work.kind != RAMP_SIGN_IN && !c->own_sign_in && (x->r->w->caps & API_CAP_SIGN_UP);
+    return c->work.kind != RAMP_SIGN_IN && !c->own_sign_in && (x->r->w->server.caps & API_CAP_SIGN_UP);
 }
 
 static MAY_YIELD bool sign_in(struct session *x, struct mono due)

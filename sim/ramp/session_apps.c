@@ -37,7 +37,7 @@ static void after_settling(void *arg)
     struct step_apps *f = arg;
     const struct ramp_conf *conf = f->r->conf;
     done_wait(f->w->loop, &f->begun);
-    if (f->w->phase == PHASE_MEASURE && worker_sleep(f->w, conf->settle_us, PHASE_SETTLE)) {
+    if (f->w->schedule.phase == PHASE_MEASURE && worker_sleep(f->w, conf->settle_us, PHASE_SETTLE)) {
         report_gather(&f->report);
         f->w->meter.total = &f->s->stats;
         f->s->measure_from = mono_now();
@@ -64,7 +64,7 @@ static void refresh(void *arg)
     struct ramp_step *s = f->s;
     report_gather(&f->report);
     uint64_t failed = stats_failed_all(&s->stats) + stats_failed_all(&f->before);
-    s->ok = s->peak = f->w->listed;
+    s->ok = s->peak = f->w->fleet.listed;
     s->refused = (unsigned)(with_outcome(f, OUT_REFUSED) + with_outcome(f, OUT_THROTTLED));
     s->timed_out = (unsigned)with_outcome(f, OUT_TIMEOUT);
     s->unfinished = (unsigned)with_outcome(f, OUT_UNFINISHED);
@@ -130,8 +130,8 @@ static void sum_up(struct step_apps *f)
 static MAY_YIELD void sign_out_all(struct step_apps *f)
 {
     struct api_result r;
-    for (uint32_t i = 0; i < f->w->n_logins && !worker_draining(f->r->w); i++)
-        (void)!api_sign_out(f->w->logins[i].api, &r);
+    for (uint32_t i = 0; i < f->w->roster.n_logins && !worker_draining(f->r->w); i++)
+        (void)!api_sign_out(f->w->roster.logins[i].api, &r);
 }
 
 enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *ei)

@@ -83,7 +83,7 @@ static void find_limit(struct verdict *v)
     const struct ramp *r = v->r;
     for (unsigned i = 0; i < r->n; i++)
         if (r->steps[i].refused > 0 && r->conf->work.kind != RAMP_APPS) {
-            take(&v->limit, r->steps[i].peak + r->w->n_logins);
+            take(&v->limit, r->steps[i].peak + r->w->roster.n_logins);
             v->limit_at = r->steps[i].asked;
         }
 }
@@ -289,7 +289,7 @@ static void tell_knee(const struct verdict *v)
                  v->recommended.least < v->recommended.most ? "lowest " : "");
     if (v->limit.known)
         ramp_say(v->r, "limit found  %s sessions at once, %u of them of the set-up: more were refused",
-                 span_text(&v->limit, span, sizeof(span)), v->r->w->n_logins);
+                 span_text(&v->limit, span, sizeof(span)), v->r->w->roster.n_logins);
 }
 
 static const char *const state_words[] = {

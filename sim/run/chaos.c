@@ -172,7 +172,7 @@ static void step_in_coroutine(void *arg)
     }
     sem_give(&c->parts[s->part], 1);
     c->running--;
-    done_set(&c->w->wake);
+    done_set(&c->w->schedule.wake);
 }
 
 static void on_timer(struct timer *t)
@@ -215,7 +215,7 @@ void chaos_begin(struct chaos *c, const char *log)
 {
     c->log = log;
     for (size_t i = 0; i < c->n; i++)
-        loop_timer_set(c->w->loop, &c->steps[i].timer, mono_add(c->w->window, c->steps[i].at_us));
+        loop_timer_set(c->w->loop, &c->steps[i].timer, mono_add(c->w->schedule.window, c->steps[i].at_us));
 }
 
 void chaos_stop(struct chaos *c)

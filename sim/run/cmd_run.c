@@ -125,11 +125,12 @@ static void print_setup(const struct run *run, int64_t took_us)
     const struct worker *w = &run->worker;
     uint64_t folders = 0;
     char n[32], t[32], r[32];
-    for (uint32_t a = 0; a < w->n_accounts; a++)
-        folders += folders_count(w->accounts[a].folders);
+    for (uint32_t a = 0; a < w->roster.n_accounts; a++)
+        folders += folders_count(w->roster.accounts[a].folders);
     fprintf(run->ctx->out, "set-up: %s of %s signed in, %s folders read in %s (%s requests)\n",
-            COUNTED(w->n_logins, "login"), COUNTED(w->n_accounts, "account"), str_thousands(n, sizeof(n), folders),
-            str_duration(t, sizeof(t), took_us), str_thousands(r, sizeof(r), w->meter.interval.by_cause[CAUSE_SETUP]));
+            COUNTED(w->roster.n_logins, "login"), COUNTED(w->roster.n_accounts, "account"),
+            str_thousands(n, sizeof(n), folders), str_duration(t, sizeof(t), took_us),
+            str_thousands(r, sizeof(r), w->meter.interval.by_cause[CAUSE_SETUP]));
 }
 
 static void print_plan(const struct run *run, uint64_t files_limit)
@@ -139,7 +140,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     FILE *out = run->ctx->out;
     char line[200], chaos[2000], a[32], b[32], s[32];
     str_format(line, sizeof(line), "%s on %s, %s each, %g actions/min each, %s", COUNTED((uint64_t)c->apps, "app"),
-               COUNTED(w->n_logins, "login"), COUNTED(run->plan.open_folders, "open folder"), c->per_minute,
+               COUNTED(w->roster.n_logins, "login"), COUNTED(run->plan.open_folders, "open folder"), c->per_minute,
                str_duration(s, sizeof(s), c->window_us));
     fprintf(out, "run: %s\n", line);
     if (run->plan.open_folders < c->open_folders)
@@ -152,7 +153,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     if (run->plan.login_budget)
         snprintf(budget, sizeof(budget), " of %d", DRIVE_REQUESTS_PER_15MIN);
     str_format(line, sizeof(line), "the busiest login %.0f%s requests in 15 min; %" PRIu64 " open files of %" PRIu64,
-               run->plan.login_15min, budget, open_files_needed((unsigned)c->apps, w->n_logins), files_limit);
+               run->plan.login_15min, budget, open_files_needed((unsigned)c->apps, w->roster.n_logins), files_limit);
     fprintf(out, "      %s\n", line);
     str_format(line, sizeof(line), "arriving at %g apps/s (%.1f s), then the first full pass; the end waits at most %s",
                run->arrive_per_s, (double)c->apps / run->arrive_per_s, str_duration(s, sizeof(s), c->grace_us));
@@ -163,7 +164,7 @@ static void print_plan(const struct run *run, uint64_t files_limit)
         fprintf(out, "      taken away: %s\n", chaos_text(&run->chaos, chaos, sizeof(chaos)));
     if (run->dir.path[0])
         fprintf(out, "      run folder %s\n", run->dir.path);
-    if (w->foreign)
+    if (w->server.foreign)
         fprintf(out, "      note: files that seed did not make: downloads are checked by length alone\n");
     fflush(out);
 }
@@ -174,9 +175,9 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
     struct worker *w = &run->worker;
     uint64_t folders = 0;
     uint32_t accounts = 0, most = 0;
-    for (uint32_t a = 0; a < w->n_accounts; a++) {
-        uint32_t n = folders_count(w->accounts[a].folders);
-        accounts += w->accounts[a].n_logins > 0;
+    for (uint32_t a = 0; a < w->roster.n_accounts; a++) {
+        uint32_t n = folders_count(w->roster.accounts[a].folders);
+        accounts += w->roster.accounts[a].n_logins > 0;
         folders += n;
         most = n > most ? n : most;
     }
@@ -185,19 +186,19 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
                               .per_minute = c->per_minute,
                               .window_us = c->window_us,
                               .accounts = accounts,
-                              .logins = w->n_logins,
+                              .logins = w->roster.n_logins,
                               .tree_folders = (unsigned)(folders / accounts),
                               .mix = &w->mix,
-                              .locks = w->caps & API_CAP_LOCKS,
-                              .feed = w->caps & API_CAP_FEED,
-                              .events = w->caps & API_CAP_EVENTS,
+                              .locks = w->server.caps & API_CAP_LOCKS,
+                              .feed = w->server.caps & API_CAP_FEED,
+                              .events = w->server.caps & API_CAP_EVENTS,
                               .poll_us = c->poll_us,
-                              .sub_users = w->caps & API_CAP_SUB_USERS,
-                              .login_budget = !c->spread_addresses && (w->caps & API_CAP_SIGN_UP)};
+                              .sub_users = w->server.caps & API_CAP_SUB_USERS,
+                              .login_budget = !c->spread_addresses && (w->server.caps & API_CAP_SIGN_UP)};
     plan_estimate(&run->plan);
     enum err e = plan_check(&run->plan, ei);
     if (e == ERR_OK)
-        e = open_files_for_apps(run->plan.apps + run->inject.count, w->n_logins, files_limit, ei);
+        e = open_files_for_apps(run->plan.apps + run->inject.count, w->roster.n_logins, files_limit, ei);
     if (e != ERR_OK)
         return e;
     run->actions = mem_zalloc((size_t)c->apps * sizeof(*run->actions));
@@ -235,7 +236,7 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
         return e;
     if (!run->ctx->common->quiet)
         print_setup(run, mono_diff(mono_now(), began));
-    caps_tell(run->ctx, w->caps);
+    caps_tell(run->ctx, w->server.caps);
     e = make_plan(run, &files_limit, ei);
     if (e == ERR_OK && !c->no_ledger) {
         e = rundir_create(&run->dir, w, c->run_dir, ei);
@@ -265,15 +266,15 @@ static void add_figures(struct result *r, struct run *run, const struct phases *
     const struct tally *t = &w->meter.actions;
     uint64_t not_started = 0;
     uint64_t writes = 0, busiest = 0;
-    for (uint32_t i = 0; i < w->n_accounts; i++) {
-        writes += w->accounts[i].writes;
-        busiest = w->accounts[i].writes > busiest ? w->accounts[i].writes : busiest;
+    for (uint32_t i = 0; i < w->roster.n_accounts; i++) {
+        writes += w->roster.accounts[i].writes;
+        busiest = w->roster.accounts[i].writes > busiest ? w->roster.accounts[i].writes : busiest;
     }
-    r->caps = w->caps; /* some lacks show only in the work */
+    r->caps = w->server.caps; /* some lacks show only in the work */
     worker_fallbacks(w, r->note, sizeof(r->note));
     double per_s = c->measured_us ? 1e6 / (double)c->measured_us : 0;
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        not_started += app_not_started(&w->apps[i]);
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        not_started += app_not_started(&w->fleet.apps[i]);
     if (c->measured_us == 0)
         not_started = run->n_actions;
     const struct {
@@ -319,7 +320,7 @@ static void add_results(struct run *run, const struct phases *c)
     add_figures(r, run, c);
     storm_figures(w, r);
     r->seconds_us = c->measured_us;
-    struct mono zero = w->window.us ? w->window : run->began;
+    struct mono zero = w->schedule.window.us ? w->schedule.window : run->began;
     timeline_result(&w->meter, zero, r);
     inject_result(&run->inject, zero, r);
     watch_result(w->watch, r);
@@ -390,7 +391,7 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
     if (e == ERR_OK)
         e = carry_out(run, ei);
     struct errinfo close_why;
-    if (w->ledger && rundir_close(&run->dir, &close_why) != ERR_OK && e == ERR_OK) {
+    if (w->ledger.file && rundir_close(&run->dir, &close_why) != ERR_OK && e == ERR_OK) {
         e = close_why.code;
         *ei = close_why;
     }

@@ -51,7 +51,7 @@ static void ended(struct inject *in, struct injection *i)
 {
     i->ended = mono_now();
     in->running--;
-    done_set(&in->w->wake);
+    done_set(&in->w->schedule.wake);
     worker_lane_ended(in->w);
 }
 
@@ -146,7 +146,7 @@ void inject_begin(struct inject *in)
     struct injection *const all[] = {&in->bigfiles, &in->bulk, &in->storm};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if (all[i]->at_us >= 0)
-            loop_timer_set(in->w->loop, &all[i]->timer, mono_add(in->w->window, all[i]->at_us));
+            loop_timer_set(in->w->loop, &all[i]->timer, mono_add(in->w->schedule.window, all[i]->at_us));
 }
 
 void inject_stop(struct inject *in)

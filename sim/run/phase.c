@@ -32,7 +32,7 @@ static void report_arrival(struct phases *c, uint32_t started)
     if (!mono_passed(c->next_report))
         return;
     snprintf(head, sizeof(head), "arriving: %u of %u apps started, %u have listed all their folders", started,
-             c->w->n_apps, c->w->listed);
+             c->w->fleet.n, c->w->fleet.listed);
     report_interval(c->report, head);
     c->next_report = mono_add(c->next_report, c->report_us);
 }
@@ -42,31 +42,31 @@ static MAY_YIELD void arrive(struct phases *c)
     struct worker *w = c->w;
     struct mono began = mono_now();
     worker_set_phase(w, PHASE_ARRIVE);
-    for (uint32_t i = 0; i < w->n_apps && !stopping(c); i++) {
+    for (uint32_t i = 0; i < w->fleet.n && !stopping(c); i++) {
         struct mono due = mono_add(began, (int64_t)(i / c->arrive_per_s * 1e6));
         while (!mono_passed(due) && !stopping(c)) {
-            done_wait_until(w->loop, &w->wake, mono_earlier(due, c->next_report));
+            done_wait_until(w->loop, &w->schedule.wake, mono_earlier(due, c->next_report));
             report_arrival(c, i);
         }
         if (!stopping(c))
-            app_start(&w->apps[i], due);
+            app_start(&w->fleet.apps[i], due);
     }
-    w->progress = mono_now();
+    w->fleet.moved = mono_now();
 }
 
 static MAY_YIELD void warm_up(struct phases *c)
 {
     struct worker *w = c->w;
     struct mono limit = mono_add(mono_now(), WARM_UP_US);
-    while (w->listed < w->n_apps && !stopping(c) && !mono_passed(limit)) {
-        struct mono stalled = mono_add(w->progress, STALL_US);
+    while (w->fleet.listed < w->fleet.n && !stopping(c) && !mono_passed(limit)) {
+        struct mono stalled = mono_add(w->fleet.moved, STALL_US);
         if (mono_passed(stalled))
             break;
-        done_wait_until(w->loop, &w->wake, mono_earlier(mono_earlier(stalled, limit), c->next_report));
-        report_arrival(c, w->n_apps);
+        done_wait_until(w->loop, &w->schedule.wake, mono_earlier(mono_earlier(stalled, limit), c->next_report));
+        report_arrival(c, w->fleet.n);
     }
-    bool waited = w->listed > 0 || mono_passed(limit);
-    w->window = waited ? mono_now() : w->progress;
+    bool waited = w->fleet.listed > 0 || mono_passed(limit);
+    w->schedule.window = waited ? mono_now() : w->fleet.moved;
 }
 
 /* ---- the window ---- */
@@ -76,35 +76,36 @@ static void begin_window(struct phases *c)
     struct worker *w = c->w;
     char head[120];
     snprintf(head, sizeof(head), "arrived: %u of %u apps have listed all their folders; the measured window begins",
-             w->listed, w->n_apps);
+             w->fleet.listed, w->fleet.n);
     report_interval(c->report, head);
     worker_set_phase(w, PHASE_MEASURE);
     if (c->inject)
         inject_begin(c->inject);
     if (c->chaos)
         chaos_begin(c->chaos, c->chaos_log);
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        app_begin(&w->apps[i], c->actions[i]);
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        app_begin(&w->fleet.apps[i], c->actions[i]);
 }
 
 static MAY_YIELD void measure(struct phases *c)
 {
     struct worker *w = c->w;
-    struct mono end = mono_add(w->window, w->conf.window_us);
+    struct mono end = mono_add(w->schedule.window, w->conf.window_us);
     uint64_t requests_before = c->report->w->meter.total->requests;
-    c->next_report = mono_add(w->window, c->report_us);
+    c->next_report = mono_add(w->schedule.window, c->report_us);
     while (!mono_passed(end) && !stopping(c)) {
-        done_wait_until(w->loop, &w->wake, mono_earlier(end, c->next_report));
+        done_wait_until(w->loop, &w->schedule.wake, mono_earlier(end, c->next_report));
         if (!mono_passed(c->next_report) || !mono_before(c->next_report, end) || stopping(c))
             continue;
         char head[80];
-        snprintf(head, sizeof(head), "%lld s of %lld s", (long long)whole_seconds(mono_diff(c->next_report, w->window)),
+        snprintf(head, sizeof(head), "%lld s of %lld s",
+                 (long long)whole_seconds(mono_diff(c->next_report, w->schedule.window)),
                  (long long)whole_seconds(w->conf.window_us));
         report_interval(c->report, head);
         while (mono_passed(c->next_report))
             c->next_report = mono_add(c->next_report, c->report_us);
     }
-    c->measured_us = mono_diff(mono_earlier(mono_now(), end), w->window);
+    c->measured_us = mono_diff(mono_earlier(mono_now(), end), w->schedule.window);
     c->window_requests = w->meter.total->requests + w->meter.interval.requests - requests_before;
 }
 
@@ -122,7 +123,7 @@ static MAY_YIELD void outlast_injected(struct phases *c)
     struct worker *w = c->w;
     const char *why;
     while ((why = awaited(c)) && !stopping(c)) {
-        done_wait_until(w->loop, &w->wake, c->next_report);
+        done_wait_until(w->loop, &w->schedule.wake, c->next_report);
         if (!mono_passed(c->next_report))
             continue;
         report_interval(c->report, why);
@@ -136,16 +137,16 @@ static MAY_YIELD void outlast_injected(struct phases *c)
 /* After outages that were ordered all apps are waited for, else one without its event stream is left out. */
 static bool all_quiet(const struct worker *w)
 {
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        if (!app_quiet(&w->apps[i]) || (w->meter.n_ordered > 0 && app_deaf(&w->apps[i])))
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        if (!app_quiet(&w->fleet.apps[i]) || (w->meter.n_ordered > 0 && app_deaf(&w->fleet.apps[i])))
             return false;
     return true;
 }
 
 static bool any_acts(const struct worker *w)
 {
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        if (w->apps[i].foreground_busy)
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        if (w->fleet.apps[i].foreground_busy)
             return true;
     return false;
 }
@@ -157,39 +158,39 @@ static MAY_YIELD void settle(struct phases *c)
     struct worker *w = c->w;
     int64_t longest = w->meter.n_ordered > 0 ? RECOVER_US : c->grace_us;
     struct mono limit = mono_add(mono_now(), longest), quiet_from = mono_now();
-    if (!w->ledger || stopping(c))
+    if (!w->ledger.file || stopping(c))
         return;
     worker_set_phase(w, PHASE_SETTLE);
-    if (!(w->caps & API_CAP_FEED) ||
-        !(w->caps & API_CAP_EVENTS)) { /* what others did last may not be known: once more */
+    if (!(w->server.caps & API_CAP_FEED) ||
+        !(w->server.caps & API_CAP_EVENTS)) { /* what others did last may not be known: once more */
         limit = mono_add(mono_now(), c->grace_us);
         while (!stopping(c) && !mono_passed(limit) && any_acts(w))
-            done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
-        for (uint32_t i = 0; i < w->n_apps; i++)
-            app_look_again(&w->apps[i]);
+            done_wait_until(w->loop, &w->schedule.wake, mono_add(mono_now(), QUIET_US / 5));
+        for (uint32_t i = 0; i < w->fleet.n; i++)
+            app_look_again(&w->fleet.apps[i]);
         quiet_from = mono_now();
     }
     while (!stopping(c) && !mono_passed(limit) && !mono_passed(mono_add(quiet_from, QUIET_US))) {
-        done_wait_until(w->loop, &w->wake, mono_add(mono_now(), QUIET_US / 5));
+        done_wait_until(w->loop, &w->schedule.wake, mono_add(mono_now(), QUIET_US / 5));
         if (!all_quiet(w))
             quiet_from = mono_now();
     }
-    w->settled = !stopping(c) && all_quiet(w);
-    if (w->settled)
+    w->schedule.settled = !stopping(c) && all_quiet(w);
+    if (w->schedule.settled)
         witness_views(w);
 }
 
 static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum phase but)
 {
-    while (c->w->lanes > 0 && c->w->phase < but && !mono_passed(until))
-        done_wait_until(c->w->loop, &c->w->wake, until);
+    while (c->w->schedule.lanes > 0 && c->w->schedule.phase < but && !mono_passed(until))
+        done_wait_until(c->w->loop, &c->w->schedule.wake, until);
 }
 
 /* A first full pass that never ended is a failure of its own, beside the listing that was cut. */
 static void note_unlisted(struct worker *w)
 {
-    for (uint32_t i = 0; i < w->n_apps; i++) {
-        if (w->apps[i].listed || !w->apps[i].started)
+    for (uint32_t i = 0; i < w->fleet.n; i++) {
+        if (w->fleet.apps[i].listed || !w->fleet.apps[i].started)
             continue;
         struct api_result r = {.outcome = OUT_UNFINISHED, .reason = "not finished when the run ended"};
         meter_record(&w->meter, OP_FULL_PASS, &r, (struct mono){0});
@@ -200,8 +201,8 @@ static void note_unlisted(struct worker *w)
 static void note_silent(struct worker *w)
 {
     struct mono now = mono_now();
-    for (uint32_t i = 0; i < w->n_apps; i++) {
-        if (!stream_is_silent(&w->apps[i], now))
+    for (uint32_t i = 0; i < w->fleet.n; i++) {
+        if (!stream_is_silent(&w->fleet.apps[i], now))
             continue;
         struct api_result r = {.outcome = OUT_TIMEOUT, .reason = "it is open, but nothing ever came on it"};
         meter_record(&w->meter, OP_STREAM, &r, (struct mono){0});
@@ -218,11 +219,11 @@ static MAY_YIELD void drain(struct phases *c)
         inject_stop(c->inject);
     if (c->chaos)
         chaos_stop(c->chaos);
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        app_stop(&w->apps[i]);
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        app_stop(&w->fleet.apps[i]);
     wait_for_lanes(c, mono_add(mono_now(), c->grace_us), PHASE_CUT);
     worker_set_phase(w, PHASE_CUT);
-    while (w->lanes > 0) { /* what is cut may have a lock to let go: it gets a moment for that */
+    while (w->schedule.lanes > 0) { /* what is cut may have a lock to let go: it gets a moment for that */
         api_cancel(NULL);
         httpc_cancel(w->ctx->http, NULL);
         wait_for_lanes(c, mono_add(mono_now(), CUT_US), PHASE_CUT + 1);
@@ -258,6 +259,6 @@ void phases_run(struct phases *c)
         snprintf(head, sizeof(head), "%lld s of %lld s, drained", (long long)whole_seconds(w->conf.window_us),
                  (long long)whole_seconds(w->conf.window_us));
     report_interval(c->report, head);
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        app_close(&w->apps[i]);
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        app_close(&w->fleet.apps[i]);
 }

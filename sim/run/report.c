@@ -63,9 +63,9 @@ static void write_course(struct report *p, struct series *course, struct mono no
         [PHASE_SETTLE] = "settle", [PHASE_DRAIN] = "drain",    [PHASE_CUT] = "drain"};
     const struct worker *w = p->w;
     struct watch_values v;
-    const struct series_span span = {.from = p->tick_from, .to = now, .phase = phases[w->phase]};
+    const struct series_span span = {.from = p->tick_from, .to = now, .phase = phases[w->schedule.phase]};
     struct jsonw *j = series_begin(course, &span, &p->course);
-    jsonw_i64(j, "apps", w->n_apps);
+    jsonw_i64(j, "apps", w->fleet.n);
     jsonw_i64(j, "streams_up", (int64_t)w->meter.streams_up);
     write_generator(p, mono_diff(now, p->tick_from), j);
     if (w->watch) {
@@ -220,7 +220,7 @@ static void print_head(struct report *p, const char *head, int64_t interval_us)
     char line[160];
     str_format(line, sizeof(line), "interval %.1f s: %s (%.1f/s), %s, streams up %" PRIu64 " of %u", seconds,
                COUNTED(interval->requests, "request"), seconds > 0 ? (double)interval->requests / seconds : 0.0,
-               COUNTED(actions, "action"), m->streams_up, p->w->n_apps);
+               COUNTED(actions, "action"), m->streams_up, p->w->fleet.n);
     fprintf(p->out, "%s\n", line);
 }
 
@@ -259,8 +259,8 @@ static void print_deaf_streams(struct report *p)
     const struct worker *w = p->w;
     struct mono now = mono_now();
     unsigned deaf = 0;
-    for (uint32_t i = 0; i < w->n_apps; i++)
-        deaf += stream_is_silent(&w->apps[i], now);
+    for (uint32_t i = 0; i < w->fleet.n; i++)
+        deaf += stream_is_silent(&w->fleet.apps[i], now);
     if (deaf)
         fprintf(p->out, "warning: %s open, but nothing has come on them yet\n", COUNTED(deaf, "event stream"));
 }
@@ -305,5 +305,5 @@ void report_result(struct report *p)
                                               .limited = p->limited_intervals > 0};
     snprintf(r->generator.why, sizeof(r->generator.why), "%s", p->limited_why);
     worker_fallbacks(w, r->note, sizeof(r->note));
-    r->caps = w->caps;
+    r->caps = w->server.caps;
 }

@@ -22,7 +22,7 @@ static void on_flush(struct timer *t)
 {
     struct rundir *d = container_of(t, struct rundir, flush);
     struct errinfo ei;
-    if (ledger_flush(d->w->ledger, &ei) != ERR_OK) {
+    if (ledger_flush(d->w->ledger.file, &ei) != ERR_OK) {
         if (!d->warned)
             LOGE("run", "%s: from here on nothing more is recorded", err_message(&ei));
         d->warned = true;
@@ -56,7 +56,7 @@ enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, stru
     if (!dir)
         e = rundir_default(d->path, sizeof(d->path), w->conf.seed, ei);
     if (e == ERR_OK)
-        e = ledger_create(&w->ledger, d->path, ei);
+        e = ledger_create(&w->ledger.file, d->path, ei);
     if (e != ERR_OK) {
         d->path[0] = '\0';
         return e;
@@ -92,16 +92,16 @@ static void write_plan(const struct rundir *d, struct jsonw *j)
 
 static void write_logins(const struct worker *w, struct jsonw *j)
 {
-    jsonw_i64(j, "accounts", w->n_accounts);
+    jsonw_i64(j, "accounts", w->roster.n_accounts);
     jsonw_array(j, "logins");
-    for (uint32_t i = 0; i < w->n_logins; i++)
-        jsonw_str(j, NULL, w->logins[i].email);
+    for (uint32_t i = 0; i < w->roster.n_logins; i++)
+        jsonw_str(j, NULL, w->roster.logins[i].email);
     jsonw_end_array(j);
     jsonw_array(j, "login_accounts");
-    for (uint32_t i = 0; i < w->n_logins; i++)
-        jsonw_i64(j, NULL, w->logins[i].account - w->accounts);
+    for (uint32_t i = 0; i < w->roster.n_logins; i++)
+        jsonw_i64(j, NULL, w->roster.logins[i].account - w->roster.accounts);
     jsonw_end_array(j);
-    jsonw_bool(j, "foreign", w->foreign);
+    jsonw_bool(j, "foreign", w->server.foreign);
 }
 
 static void write_run(const struct rundir *d, bool ended, struct jsonw *j)
@@ -152,7 +152,7 @@ enum err rundir_close(struct rundir *d, struct errinfo *ei)
         return ERR_OK;
     loop_timer_stop(&d->flush);
     struct errinfo why;
-    enum err e = ledger_close(&d->w->ledger, ei);
+    enum err e = ledger_close(&d->w->ledger.file, ei);
     enum err told = describe(d, true, e == ERR_OK ? ei : &why); /* also when records are lost: it ended, so they are */
     return e == ERR_OK ? told : e;
 }

@@ -86,7 +86,7 @@ enum err stills_new(struct stills **out, struct worker *w, struct errinfo *ei)
 {
     const char *url = w->ctx->target->database_url;
     *out = NULL;
-    if (!w->ledger || !url)
+    if (!w->ledger.file || !url)
         return ERR_OK;
     struct stills *s = mem_zalloc(sizeof(*s));
     s->w = w;
