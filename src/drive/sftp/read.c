@@ -1,8 +1,8 @@
 /* What reads: listings, attributes, bodies, space. */
+
+#include "drive/sftp/read.h"
 #include "base/mem.h"
 #include "drive/path.h"
-#include "drive/sftp/sftp.h"
-
 #include <string.h>
 
 void sftp_fill_file(const struct sftp_op *op, struct arena *mem, const char *parent_id, const char *name,

@@ -1,8 +1,7 @@
 #ifndef DRIVE_SFTP_SFTP_H
 #define DRIVE_SFTP_SFTP_H
-/* The sftp dialect's inside, shared by src/drive/sftp*.c alone: a client is one SFTP session, signed in again when it
- * was lost, and every call goes through sftp_op_begin and sftp_op_end. All work stays in the folder API_PLACE below the
- * URL's path. Layer 2. */
+/* Internal to the sftp dialect: a client is one SFTP session, signed in again when it was lost, and every call goes
+ * through sftp_op_begin and sftp_op_end. All work stays in the folder API_PLACE below the URL's path. Layer 2. */
 #include "drive/api/dialect.h"
 #include "net/sftp.h"
 
@@ -63,31 +62,4 @@ MAY_YIELD bool sftp_is_there(struct sftp_op *op, const char *path, struct sftp_a
 MAY_YIELD enum err sftp_rename_new(struct sftp_op *op, const char *from, const char *to);
 void sftp_fill_file(const struct sftp_op *op, struct arena *mem, const char *parent_id, const char *name,
                     const struct sftp_attrs *a, struct drive_file *out);
-
-/* The rows of the table, by file: sftp/session.c, sftp/read.c, sftp/write.c, sftp/tree.c. */
-MAY_YIELD enum err sftp_op_list(struct api *a, const char *id, struct arena *mem, struct drive_listing *out,
-                                struct api_result *r);
-MAY_YIELD enum err sftp_op_info(struct api *a, const char *id, struct arena *mem, struct drive_file *out,
-                                struct api_totals *totals, struct api_result *r);
-MAY_YIELD enum err sftp_op_download(struct api *a, const char *id, uint64_t offset, uint64_t length,
-                                    int (*sink)(void *, const char *, size_t), void *arg, char *version, size_t n,
-                                    struct api_result *r);
-MAY_YIELD enum err sftp_op_storage(struct api *a, struct api_storage *out, struct api_result *r);
-MAY_YIELD enum err sftp_op_folder_create(struct api *a, const char *parent, const char *name, struct arena *mem,
-                                         struct drive_file *out, struct api_result *r);
-MAY_YIELD enum err sftp_op_upload(struct api *a, const struct api_upload *u, struct arena *mem, struct drive_file *out,
-                                  struct api_result *r);
-MAY_YIELD enum err sftp_op_replace(struct api *a, const char *id, const char *name, const char *version,
-                                   const char *lock_id, const struct content *c, struct arena *mem,
-                                   struct drive_file *out, struct api_result *r);
-MAY_YIELD enum err sftp_op_rename(struct api *a, const char *id, const char *name, struct arena *mem,
-                                  struct drive_file *out, struct api_result *r);
-MAY_YIELD enum err sftp_op_move(struct api *a, const char *const *ids, size_t n, const char *parent,
-                                struct api_result *r);
-MAY_YIELD enum err sftp_op_copy(struct api *a, const char *const *ids, size_t n, const char *parent,
-                                struct api_job *job, struct api_result *r);
-MAY_YIELD enum err sftp_op_remove(struct api *a, const char *const *ids, size_t n, struct api_job *job,
-                                  struct api_result *r);
-/* A folder with all in it, or a file, by its path; op->reply tells. */
-MAY_YIELD enum err sftp_remove_tree(struct sftp_op *op, const char *path);
 #endif

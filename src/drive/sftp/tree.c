@@ -1,10 +1,10 @@
 /* What changes the tree: renaming, moving, copying, removing. There is no trash on this wire: what is trashed is gone.
  */
+
+#include "drive/sftp/tree.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/path.h"
-#include "drive/sftp/sftp.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* What makes and replaces files. A body goes to a temporary name first, so that no reader ever sees half of it, and
  * takes its name in one step. SFTP says FAILURE for a name that is taken as for anything else: what is there decides.
  */
-#include "drive/path.h"
-#include "drive/sftp/sftp.h"
 
+#include "drive/sftp/write.h"
+#include "drive/path.h"
 #include <string.h>
 
 static void fill(void *arg, uint64_t offset, char *dst, size_t n)

@@ -1,9 +1,13 @@
 /* The stack as containers of docker-compose.yml, by the command line of Docker. Ports, secrets and the project's name
  * are ours and travel in the environment, so that several stacks can stand side by side and the exports look the same.
  */
+#include "drive/stack/docker.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "drive/stack/env.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/ports.h"
+#include "drive/stack/state.h"
 #include "net/httpc.h"
 #include "net/work.h"
 #include "store/kv.h"

@@ -1,6 +1,5 @@
 /* What a stack is called from outside: its URLs, and the variables that commands and the server read. */
-#include "base/arena.h"
-#include "drive/stack/impl.h"
+#include "drive/stack/env.h"
 
 const char *stack_database_url(const struct stack *s, struct arena *mem, const char *database)
 {
@@ -13,14 +12,14 @@ const char *stack_redis_url(const struct stack *s, struct arena *mem)
     return arena_printf(mem, "redis://127.0.0.1:%d/0", s->parts[PART_REDIS].port);
 }
 
-const char *stack_s3_endpoint(const struct stack *s, struct arena *mem)
+static const char *s3_endpoint(const struct stack *s, struct arena *mem)
 {
     return arena_printf(mem, "http://127.0.0.1:%d", s->parts[PART_STORE].port);
 }
 
 struct blob_conf stack_blob_conf(const struct stack *s, struct arena *mem)
 {
-    return (struct blob_conf){.endpoint = stack_s3_endpoint(s, mem),
+    return (struct blob_conf){.endpoint = s3_endpoint(s, mem),
                               .bucket = STACK_BUCKET,
                               .access_key = STACK_ACCESS_KEY,
                               .secret_key = s->s3_secret,
@@ -32,13 +31,17 @@ const char *stack_server_url(const struct stack *s, struct arena *mem)
     return arena_printf(mem, "http://127.0.0.1:%d", s->parts[PART_SERVER].port);
 }
 
-size_t stack_vars(const struct stack *s, struct arena *mem, struct stack_var *out, size_t max)
+struct stack_var {
+    const char *name, *value;
+};
+
+static size_t stack_vars(const struct stack *s, struct arena *mem, struct stack_var *out, size_t max)
 {
     const struct stack_var all[] = {
         {"TMA_URL", s->parts[PART_SERVER].wanted ? stack_server_url(s, mem) : NULL},
         {"DATABASE_URL", stack_database_url(s, mem, STACK_DATABASE)},
         {"REDIS_URL", stack_redis_url(s, mem)},
-        {"TMA_LOAD_S3_ENDPOINT", stack_s3_endpoint(s, mem)},
+        {"TMA_LOAD_S3_ENDPOINT", s3_endpoint(s, mem)},
         {"TMA_LOAD_S3_BUCKET", STACK_BUCKET},
         {"TMA_LOAD_S3_ACCESS_KEY", STACK_ACCESS_KEY},
         {"TMA_LOAD_S3_SECRET_KEY", s->s3_secret},

@@ -1,6 +1,8 @@
 /* What the stack needs of this machine. Versions are asked of the programs themselves. */
 #include "base/str.h"
+#include "drive/stack/docker.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/process.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

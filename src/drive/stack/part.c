@@ -5,7 +5,12 @@
 #include "drive/stack/part.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "drive/stack/docker.h"
+#include "drive/stack/env.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/native.h"
+#include "drive/stack/process.h"
+#include "drive/stack/state.h"
 #include "store/pg.h"
 #include <signal.h>
 

@@ -1,6 +1,7 @@
 /* Ports on loopback. A stack keeps its ports while a part of it is down, so being free is not enough: each stack claims
  * its ports by a file of that number that names its folder, in a folder of this user's. A claim whose stack is gone
  * counts for nothing. */
+#include "drive/stack/ports.h"
 #include "drive/stack/impl.h"
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -2,7 +2,10 @@
  * for temporary files when that account cannot reach ours (a home or a test's private folder). */
 #include "base/log.h"
 #include "base/str.h"
+#include "drive/stack/env.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/process.h"
+#include "drive/stack/state.h"
 #include "store/pg.h"
 #include <errno.h>
 #include <fcntl.h>

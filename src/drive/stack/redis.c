@@ -1,4 +1,5 @@
 /* The stack's Redis: in memory only, nothing of it survives a restart, as with the containers. */
+#include "drive/stack/env.h"
 #include "drive/stack/impl.h"
 #include "store/kv.h"
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* The stack's reference server: `sim serve` of this very program, told by the environment as the source document's
  * server is by its .env. */
 #include "base/str.h"
+#include "drive/stack/env.h"
 #include "drive/stack/impl.h"
 #include "drive/target.h"
 #include "net/httpc.h"

@@ -3,7 +3,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "drive/stack/docker.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/native.h"
+#include "drive/stack/process.h"
+#include "drive/stack/state.h"
 #include "net/work.h"
 #include <errno.h>
 #include <fcntl.h>

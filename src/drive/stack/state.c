@@ -1,5 +1,6 @@
 /* .sim/stack.json and what else lies in .sim. The file is rewritten after every start, so that whatever happens next,
  * `down` finds what there is; and where even that is lost, processes are found by program and folder. */
+#include "drive/stack/state.h"
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/file.h"
@@ -7,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/ports.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>

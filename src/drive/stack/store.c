@@ -5,7 +5,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/private_file.h"
+#include "drive/stack/env.h"
 #include "drive/stack/impl.h"
+#include "drive/stack/process.h"
+#include "drive/stack/state.h"
 #include "net/work.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The event stream of the tma dialect: frames with or without ids, single events and batches. */
+#include "drive/tma/events.h"
 #include "base/mem.h"
-#include "drive/tma/tma.h"
 #include "net/sse.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The reading calls of the tma dialect. */
+#include "drive/tma/read.h"
 #include "base/mem.h"
-#include "drive/tma/tma.h"
 #include <stdio.h>
 #include <string.h>
 

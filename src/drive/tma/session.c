@@ -1,8 +1,8 @@
 /* Accounts, sign-in and storage of the tma dialect. The token is in Set-Cookie alone; tma.c takes it from every answer.
  */
+#include "drive/tma/session.h"
 #include "base/mem.h"
 #include "base/version.h"
-#include "drive/tma/tma.h"
 #include "store/blob.h"
 #include <string.h>
 

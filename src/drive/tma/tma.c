@@ -2,6 +2,11 @@
  * tells outcomes apart in the same way: in particular a write that may have been done is never called failed. */
 #include "drive/tma/tma.h"
 #include "base/mem.h"
+#include "drive/tma/events.h"
+#include "drive/tma/read.h"
+#include "drive/tma/session.h"
+#include "drive/tma/transfer.h"
+#include "drive/tma/write.h"
 #include <stdio.h>
 #include <string.h>
 

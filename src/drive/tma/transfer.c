@@ -1,9 +1,9 @@
 /* Uploads and downloads of the tma dialect. Bodies are made while they are sent and judged while they arrive: none is
  * ever whole in memory. */
+#include "drive/tma/transfer.h"
 #include "base/mem.h"
 #include "drive/api/ranged.h"
 #include "drive/path.h"
-#include "drive/tma/tma.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* The writing calls of the tma dialect that carry no file body. */
+#include "drive/tma/write.h"
 #include "base/mem.h"
-#include "drive/tma/tma.h"
+#include "drive/tma/read.h"
 #include <stdio.h>
 #include <string.h>
 

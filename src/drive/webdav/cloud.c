@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "drive/target.h"
+#include "drive/webdav/session.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>

@@ -3,10 +3,11 @@
  * folders whose ETag changed are looked into, and of those only the ones that lead to an open folder. Open are the
  * folders that this client has listed. Plain WebDAV servers change a folder's ETag with its own entries at most; there
  * the feed is absent. A cloud whose ETags do not show this client's own writes loses it too. */
+#include "drive/webdav/feed.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "drive/webdav/cloud.h"
+#include "drive/webdav/read.h"
 #include <stdio.h>
 #include <string.h>
 

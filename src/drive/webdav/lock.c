@@ -4,7 +4,7 @@
 #include "drive/webdav/lock.h"
 #include "base/digest.h"
 #include "base/mem.h"
-#include "drive/webdav/cloud.h"
+#include "drive/webdav/read.h"
 #include <stdio.h>
 #include <string.h>
 

@@ -1,9 +1,11 @@
 /* The reading calls of the webdav dialect. Only the properties that are needed are asked for; a listing is read item by
  * item while it comes. */
+#include "drive/webdav/read.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/api/ranged.h"
-#include "drive/webdav/cloud.h"
+#include "drive/webdav/feed.h"
+#include "drive/webdav/trash.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>

@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "drive/webdav/cloud.h"
 #include "drive/webdav/lock.h"
+#include "drive/webdav/read.h"
+#include "drive/webdav/write.h"
 #include <stdio.h>
 #include <string.h>
 

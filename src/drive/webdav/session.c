@@ -1,9 +1,13 @@
 /* Whom a client of a WebDAV server is and where it works: the URL taken apart, the sign-in, the one folder of ours. */
+#include "drive/webdav/session.h"
 #include "base/mem.h"
 #include "drive/api/scheme.h"
 #include "drive/target.h"
 #include "drive/webdav/cloud.h"
+#include "drive/webdav/feed.h"
 #include "drive/webdav/lock.h"
+#include "drive/webdav/read.h"
+#include "drive/webdav/trash.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -48,7 +52,7 @@ void webdav_close(struct api *a)
     a->state = NULL;
 }
 
-void dav_set_login(struct dav *d, const char *user, const char *password)
+static void dav_set_login(struct dav *d, const char *user, const char *password)
 {
     char *u = mem_strdup(password ? user : NULL), *p = mem_strdup(password);
     mem_free(d->user);

@@ -2,8 +2,9 @@
  * restore/ beside it, a DELETE. What lies there has a name of its own ("a.txt.d1700000000") but keeps its oc:fileid, so
  * that an entry has one id in the tree and in the trash. The bin belongs to the whole account: only what was deleted
  * in our place is shown and touched, but for an account that was made for us. */
+#include "drive/webdav/trash.h"
 #include "base/mem.h"
-#include "drive/webdav/cloud.h"
+#include "drive/webdav/read.h"
 #include <stdio.h>
 #include <string.h>
 

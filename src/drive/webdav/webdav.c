@@ -1,8 +1,14 @@
 /* The webdav dialect's one way to make a request, and its table. What servers answer in different ways is learnt here:
  * how they want to be signed in to, that a folder's path ends in a slash, that a 207 may hold a failure. */
+#include "drive/webdav/webdav.h"
 #include "base/mem.h"
 #include "drive/webdav/cloud.h"
+#include "drive/webdav/feed.h"
 #include "drive/webdav/lock.h"
+#include "drive/webdav/read.h"
+#include "drive/webdav/session.h"
+#include "drive/webdav/trash.h"
+#include "drive/webdav/write.h"
 #include "drive/wire.h"
 #include <stdio.h>
 #include <string.h>

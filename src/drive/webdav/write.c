@@ -1,8 +1,10 @@
 /* The writing calls of the webdav dialect but for saves. Nothing is overwritten that was not meant: new things carry
  * If-None-Match or Overwrite: F, and a taken name gets " (1)" as the app's own server would give it. */
+#include "drive/webdav/write.h"
 #include "base/mem.h"
 #include "drive/path.h"
 #include "drive/webdav/cloud.h"
+#include "drive/webdav/read.h"
 #include <stdio.h>
 #include <string.h>
 
