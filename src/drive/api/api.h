@@ -6,4 +6,5 @@
 #include "drive/api/events.h"
 #include "drive/api/files.h"
 #include "drive/api/session.h"
+#include "drive/api/writes.h"
 #endif

@@ -1,10 +1,10 @@
 /* The sftp dialect: sessions, verdicts, and its table. Verdicts borrow HTTP's numbers (404, 409, 507), which is what
  * scenarios ask for; status 0 stays "no answer". */
 
-#include "drive/sftp/sftp.h"
 #include "base/digest.h"
 #include "base/mem.h"
 #include "drive/sftp/read.h"
+#include "drive/sftp/sftp.h"
 #include "drive/sftp/tree.h"
 #include "drive/sftp/write.h"
 #include "drive/target.h"
