@@ -14,7 +14,7 @@ sub sign_in { my ($class, $url, $email) = @_; return $class->enter($url, 'login'
 
 sub enter {
     my ($class, $url, $how, $body) = @_;
-    my $self = bless { url => $url, http => HTTP::Tiny->new(timeout => 30, keep_alive => 1) }, $class;
+    my $self = bless { url => $url, http => HTTP::Tiny->new(timeout => 300, keep_alive => 1) }, $class;
     my $r = $self->call(POST => "/api/$how", $body);
     die "$how: $r->{status} $r->{text}" if $r->{status} != 200;
     ($self->{token}) = ($r->{headers}{'set-cookie'} // '') =~ /token=([^;]+)/ or die "$how: no cookie";
@@ -77,7 +77,7 @@ sub list {
 # Waits for a job's end by asking; returns its last answer.
 sub job {
     my ($self, $id) = @_;
-    for (1 .. 600) {
+    for (1 .. 6000) {
         my $r = $self->get("/api/files/jobs/$id");
         return $r if $r->{status} != 202;
         select undef, undef, undef, 0.05;

@@ -53,7 +53,7 @@ sub answer {
     my ($text, %r) = ('');
     my $sel = IO::Select->new($sock);
     my $more = sub {
-        return 0 if !$sel->can_read($opt{timeout} // 60);
+        return 0 if !$sel->can_read($opt{timeout} // 300);
         return sysread($sock, $text, 1 << 20, length $text) ? 1 : 0;
     };
     while (1) {
@@ -160,7 +160,7 @@ sub bulk {
 sub job {
     my ($self, $r, $timeout) = @_;
     my $id = $r->{json}{jobId} // die "no job: $r->{status} $r->{body}";
-    for (my $end = time + ($timeout // 60); time < $end; select undef, undef, undef, 0.03) {
+    for (my $end = time + ($timeout // 600); time < $end; select undef, undef, undef, 0.03) {
         my $state = $self->get("/api/files/jobs/$id");
         return $state if $state->{status} != 202;
     }

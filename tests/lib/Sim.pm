@@ -13,7 +13,7 @@ use POSIX ();
 use Symbol 'gensym';
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(sanitized sim sim_start sim_read sim_await sim_finish sim_path json_file psql slurp spew wait_until);
+our @EXPORT = qw(sanitized sim sim_start sim_read sim_await sim_wakes sim_finish sim_path json_file psql slurp spew wait_until);
 
 my $root = $ENV{DRIVESIM_ROOT} // do { (my $f = __FILE__) =~ s{/?tests/lib/Sim\.pm$}{}; $f eq '' ? '.' : $f };
 $root = POSIX::getcwd() . "/$root" unless $root =~ m{^/};
@@ -83,6 +83,18 @@ sub sim_finish {
 }
 
 sub sim { my ($args, %opt) = @_; return sim_finish(sim_start($args, %opt)) }
+
+# Until it has slept and woken so many times more, or has ended: what it asks again and again it has asked by then,
+# however slow the machine is.
+sub sim_wakes {
+    my ($h, $times) = @_;
+    my $count = sub {
+        my $s = eval { slurp("/proc/$h->{pid}/status") } // '';
+        return $s =~ /^State:\s+[^ZX].*^voluntary_ctxt_switches:\s+(\d+)/ms ? $1 : 9**9**9;
+    };
+    my $until = $count->() + $times;
+    return wait_until(sub { sim_read($h, 0.02, sub { 0 }); $count->() >= $until });
+}
 
 sub slurp { my ($file) = @_; open my $fh, '<:raw', $file or die "$file: $!"; local $/; return scalar <$fh> }
 sub spew { my ($file, $text) = @_; open my $fh, '>:raw', $file or die "$file: $!"; print {$fh} $text; close $fh or die "$file: $!"; return }

@@ -11,7 +11,9 @@ use strict;
 use warnings;
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
+use IO::Select;
 use IO::Socket::INET;
+use POSIX ();
 use Sim ();
 
 sub sshd_path { for (qw(/usr/sbin/sshd /usr/local/sbin/sshd)) { return $_ if -x } return }
@@ -109,9 +111,42 @@ sub env {
     return { TMA_URL => $self->url, TMA_LOAD_SSH_KEY => "$self->{dir}/id", TMA_LOAD_KNOWN_HOSTS => "$self->{dir}/known_hosts", HOME => "$self->{dir}/home" };
 }
 
-# New connections are taken by the kernel alone; those that there are go on.
-sub pause { kill 'STOP', $_[0]{pid}; return }
-sub resume { kill 'CONT', $_[0]{pid}; return }
+# A door of its own in front of it: so many connections pass, whoever comes then is let in and hears nothing. Returns its port.
+sub door {
+    my ($self, $passing) = @_;
+    my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 100) or die "no port: $!";
+    my $pid = fork // die "fork: $!";
+    if (!$pid) {
+        $SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
+        eval { $self->_keep_door($listen, $passing) };
+        POSIX::_exit(0);
+    }
+    push @{ $self->{doors} }, $pid;
+    my ($type, $key) = split ' ', Sim::slurp("$self->{dir}/host_key.pub");
+    Sim::spew("$self->{dir}/known_hosts", Sim::slurp("$self->{dir}/known_hosts") . '[127.0.0.1]:' . $listen->sockport . " $type $key\n");
+    return $listen->sockport;
+}
+sub _keep_door {
+    my ($self, $listen, $passing) = @_;
+    my ($sel, %other, @held) = (IO::Select->new($listen));
+    while (my @ready = $sel->can_read) {
+        for my $s (@ready) {
+            if ($s == $listen) {
+                my $in = $listen->accept or next;
+                if ($passing-- <= 0) { push @held, $in; next }
+                my $out = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) or die $!;
+                @other{ $in, $out } = ($out, $in);
+                $sel->add($in, $out);
+                next;
+            }
+            my $to = $other{$s} or next;
+            my $n = sysread $s, my $bytes, 65536;
+            for (my $at = 0; $n && $at < $n;) { $at += syswrite($to, $bytes, $n - $at, $at) || do { $n = 0; 0 } }
+            if (!$n) { $sel->remove($_), delete $other{$_}, close $_ for $s, $to }
+        }
+    }
+    return;
+}
 
 # sshd with all of its connections' processes, which have process groups of their own: nothing is answered any more.
 sub _family {
@@ -129,6 +164,7 @@ sub thaw { my ($self) = @_; kill 'CONT', $self->_family; return }
 
 sub stop {
     my ($self) = @_;
+    for my $door (splice @{ $self->{doors} // [] }) { kill 'KILL', $door; waitpid $door, 0 }
     my $pid = delete $self->{pid} or return;
     local ($?, $@);
     kill 'TERM', -$pid, $pid;

@@ -23,10 +23,6 @@ subtest 'all of them' => sub {
         cmp_ok $base->{$_}, '>', 0, $_ for @figures;
     }
     is scalar keys %$base, 18, 'eighteen in all';
-    # What a machine can do is the most that was seen of it: of three looks, at a moment when nobody else may be at work.
-    my @again = map { $stack->sim([qw(baseline --time 300ms --only postgres --json again.json)]); json_file("$stack->{dir}/again.json")->{baseline} } 1 .. 2;
-    my ($eight) = sort { $b <=> $a } map { $_->{postgres_commits_8_per_s} } $base, @again;
-    cmp_ok $eight, '>', 0.5 * $base->{postgres_commits_per_s}, 'eight commit together';
     my ($share) = $r->{out} =~ /^drive +64 MiB uploads +[\d.]+ MB\/s +([\d.]+) x store: 64 MiB objects put$/m;
     ok $share && abs($share - $base->{drive_upload_64m_mb_per_s} / $base->{store_put_64m_mb_per_s}) < 0.02, 'a share is one of the layer below';
     my @shares = $r->{out} =~ /([\d.]+) x \w+: /g;
@@ -38,6 +34,19 @@ subtest 'all of them' => sub {
     is_deeply [glob "$stack->{dir}/disk/*"], [], 'nothing on the disk';
     my $check = $stack->sim(['check', '--only', 'objects,storage,aggregates']);
     is $check->{status}, 0, 'and no object' or diag $check->{out};
+};
+
+# One connection at first, then eight that each write: they are to be seen at once, in one of some tries.
+subtest 'eight commit together' => sub {
+    my $writers = sub { return $stack->sql(q{SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT INTO drivesim_baseline.t%'}) };
+    my $most = 0;
+    for (1 .. 20) {
+        my $h = $stack->start([qw(baseline --time 2s --only postgres)]);
+        while (!sim_read($h, 0.02)) { my $n = $writers->(); $most = $n if $n > $most; }
+        is sim_finish($h)->{status}, 0, 'measured' or diag $h->{out}, $h->{err};
+        last if $most >= 8;
+    }
+    is $most, 8, 'all of them at once';
 };
 
 subtest 'what is not there' => sub {

@@ -77,33 +77,38 @@ for my $bad (['--bigfiles', '3x1'], ['--bigfiles', '3x1@4'], ['--bigfiles', '0x1
 }
 
 # ---- interrupted: nothing left
-my $h = $stack->start([qw(bigfiles 4 200 --json big.json)]);
-ok sim_await($h, sub { $_[0]{out} =~ /files of/ }), 'running';
-sim_read($h, 1, sub { 0 });
+sub part { my @do = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
+my $owner = Drive->enter($stack->env->{TMA_URL}, 'login', { email => 'owner@load.test', password => 'load-test-password' });
+
+# bigfiles whose uploads have reached the server and cannot end, as the store stands still.
+sub under_way {
+    my (@args) = @_;
+    part(qw(pause store));
+    my $received = sub { return $owner->{http}->get($stack->env->{TMA_URL} . '/metrics')->{content} =~ /^drive_received_bytes_total (\d+)/m ? $1 : 0 };
+    my $before = $received->();
+    my $run = $stack->start(['bigfiles', @args, qw(--json big.json)]);
+    ok sim_await($run, sub { $_[0]{out} =~ /files of/ }), 'the uploads begin';
+    ok wait_until(sub { $received->() > $before + 300_000 }), 'and are under way';
+    return $run;
+}
+my $h = under_way(4, 200);
 kill 'INT', $h->{pid};
+ok sim_await($h, sub { $_[0]{err} =~ /interrupted/ }), 'it is told';
+part(qw(resume store));
 sim_finish($h);
 is $h->{status}, 130, 'interrupted: exit status 130' or diag $h->{out}, $h->{err};
 is $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'big-%' AND parent_id <> '$folder'"), 0, 'and cleaned up';
 
 # ---- C10: the folder renamed, then trashed, while the uploads are under way (the store stands still until then)
-sub part { my @do = @_; my $p = $stack->stack(@do); is $p->{status}, 0, "@do" or diag $p->{err}; return }
-my $owner = Drive->enter($stack->env->{TMA_URL}, 'login', { email => 'owner@load.test', password => 'load-test-password' });
 my $newest = q{SELECT id FROM files WHERE type = 'folder' AND parent_id IS NULL ORDER BY created_at DESC LIMIT 1};
-sub under_way {
-    part(qw(pause store));
-    my $run = $stack->start([qw(bigfiles 3 2 --json big.json)]);
-    ok sim_await($run, sub { $_[0]{out} =~ /files of/ }), 'the uploads begin';
-    sim_read($run, 0.7, sub { 0 });
-    return $run;
-}
 $rows = $stack->sql('SELECT count(*) FROM files');
-$h = under_way();
+$h = under_way(3, 2);
 is $owner->post('/api/files/rename', { id => $stack->sql($newest), name => 'renamed meanwhile' })->{status}, 200, 'renamed';
 part(qw(resume store));
 sim_finish($h);
 is $h->{status}, 0, 'uploads into a folder that is renamed meanwhile arrive' or diag $h->{out}, $h->{err};
 is $stack->sql('SELECT count(*) FROM files'), $rows, 'and nothing is left';
-$h = under_way();
+$h = under_way(3, 2);
 is $owner->post('/api/files/delete', { ids => [$stack->sql($newest)] })->{status}, 200, 'trashed';
 part(qw(resume store));
 sim_finish($h);
@@ -126,7 +131,7 @@ sub exact_afterwards {
 # What ends the command with 1 ends it with 3 where the store is not back before the checks look for the objects.
 # ---- each part killed while the uploads are under way; Postgres away when the objects are written already
 for my $victim (qw(server store postgres)) {
-    $h = under_way();
+    $h = under_way(3, 2);
     part('kill', $victim);
     part(qw(resume store)) if $victim ne 'store';
     ok sim_await($h, sub { $_[0]{out} =~ /^uploads /m }), "$victim: the uploads have ended" if $victim ne 'store';

@@ -68,7 +68,7 @@ my $release = "DELETE FROM storage_reservations; UPDATE users SET storage_reserv
 $stack->sql($reserve);
 violated_only('a reservation that stays', ['storage'], qr/5 bytes are still reserved/);
 my $h = $stack->start([qw(check --only storage)]);
-select undef, undef, undef, 1.5;
+ok wait_until(sub { $stack->sql(q{SELECT count(*) FROM pg_stat_activity WHERE query = 'SELECT count(*), 0 FROM storage_reservations'}) }), 'it is seen';
 $stack->sql($release);
 is Sim::sim_finish($h)->{status}, 0, 'a reservation that ends meanwhile is none of a server at rest';
 

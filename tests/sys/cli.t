@@ -123,10 +123,11 @@ sub waiting {
 $SIG{HUP} = 'DEFAULT';    # who started the tests with nohup meant the tests
 for my $signal (qw(INT TERM HUP)) {
     my $h = waiting(sim_start(['check', '--json', "$dir/$signal.json"], %target));
+    my $from = time;
     kill $signal, $h->{pid};
     sim_finish($h);
     is $h->{status}, 130, "SIG$signal: 130";
-    cmp_ok $h->{seconds}, '<', 8, 'at once';
+    cmp_ok time - $from, '<', 25, 'before any time limit of a request is over';
     my $j = json_file("$dir/$signal.json");
     ok $j->{interrupted}, 'the JSON says so';
     is $j->{exit}, 130, 'and tells the status';
@@ -134,10 +135,11 @@ for my $signal (qw(INT TERM HUP)) {
 
 for my $args (['check'], ['check', '--json', '-']) {
     my $h = waiting(sim_start($args, %target));
+    my $from = time;
     close $h->{out_fh};
     sim_finish($h);
     is $h->{status}, 141, "@$args: the reader left: 141, as SIGPIPE would tell";
-    cmp_ok $h->{seconds}, '<', 4, 'noticed without writing';
+    cmp_ok time - $from, '<', 25, 'noticed without writing';
     unlike $h->{err}, qr/pipe|abort|signal|core/i, 'without crash text';
 }
 

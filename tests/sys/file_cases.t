@@ -183,7 +183,7 @@ sub at_once {
         my $pid = fork // die $!;
         if (!$pid) {
             close $open;
-            my $one = bless { %$d, http => HTTP::Tiny->new(timeout => 30) }, 'Drive';
+            my $one = bless { %$d, http => HTTP::Tiny->new(timeout => 300) }, 'Drive';
             sysread $gate, my $go, 1;    # returns when all have been started
             syswrite $w, $call->($one);
             POSIX::_exit(0);

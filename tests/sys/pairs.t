@@ -32,11 +32,16 @@ subtest 'one message each' => sub {
 };
 
 subtest 'an exchange that goes on' => sub {
-    my $r = pairs(qw(5 3 --exchange 1s --interval 250ms --size 3KiB --csv p.csv));
+    my ($r, $seconds);
+    for (1, 8, 60) { # how many messages there is time for is the machine's affair
+        $seconds = $_;
+        $r = pairs(qw(5 3 --interval 250ms --size 3KiB --csv p.csv --exchange), "${seconds}s");
+        last if $r->{status} ne '0' || ($r->{pairs}{messages} // 0) >= 6;
+    }
     is $r->{status}, 0, 'status 0' or diag $r->{out}, $r->{err};
     is $r->{pairs}{succeeded}, 3, 'all pairs';
     cmp_ok $r->{pairs}{messages}, '>=', 6, 'several messages each';
-    cmp_ok $r->{pairs}{messages}, '<=', 12, 'no more than the interval allows';
+    cmp_ok $r->{pairs}{messages}, '<=', 3 * 4 * $seconds, 'no more than the interval allows';
     is $r->{json}{operations}{save}{ok}, $r->{pairs}{messages} - 3, 'the first is an upload, the others save over it';
     is $r->{json}{operations}{stream}{ok}, 3, 'on one stream';
     like slurp("$stack->{dir}/p.csv"), qr/^delivery,$r->{pairs}{messages},0,/m, 'CSV';
@@ -53,7 +58,7 @@ subtest 'own bytes, a ramp, an end' => sub {
 };
 
 subtest 'too few workers' => sub {
-    my $r = pairs(qw(200 30 --workers 1 --queue 1));
+    my $r = pairs(qw(2000 30 --workers 1 --queue 1));
     is $r->{status}, 0, 'are no failure';
     cmp_ok $r->{pairs}{saturated}, '>', 0, 'but counted';
     like $r->{err}, qr/worker pool saturated: .*more --workers/, 'and said';
@@ -70,7 +75,7 @@ subtest 'what cannot be' => sub {
 subtest 'a server that loses events' => sub {
     $server->stop;
     $server = Serve->new($stack, '--fault', 'event-dropped');
-    my $r = pairs(qw(10 5 --timeout 1s));
+    my $r = pairs(qw(10 5 --timeout 4s));
     is $r->{status}, 1, 'is found out' or diag $r->{out};
     is $r->{pairs}{failed}, 5, 'every message';
     is $r->{json}{operations}{delivery}{outcomes}{timeout}, 5, 'as events that did not come';
