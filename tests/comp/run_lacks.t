@@ -14,7 +14,7 @@ my @cases = (
     [ { sub_users => 0 }, qr/no sub-users: owners alone sign in/ ],
     [ { locks => 0, versions => 0, feed => 0, events => 0, paging => 0, sub_users => 0 }, qr/no edit locks/ ],
 );
-my @runs = map { my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 10, caps => $_->[0]); [ $d, start_run($d, qw(3 4 120 4)) ] } @cases;
+my @runs = map { my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 10, caps => $_->[0]); [ $d, start_run($d, qw(3 4 120 8)) ] } @cases;
 for my $i (0 .. $#cases) {
     my ($caps, $says) = @{ $cases[$i] };
     my ($d, $h) = @{ $runs[$i] };

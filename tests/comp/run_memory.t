@@ -7,16 +7,17 @@ use Runs;
 
 # ---- L18: resident memory of a run after a third of it, and at its end
 {
-    my $d = FakeDrive->new(sub_users => 2, folders => 20, files => 10, file_bytes => 100);
+    my $d = FakeDrive->new(sub_users => 4, folders => 20, files => 10, file_bytes => 100);
     $d->rule(path => qr{/download}, status => 500, body => { message => 'request 7f3a-' . 'x' x 80 . ' failed' }, times => 300);
-    my $h = start_run($d, qw(30 10 300 18 --report-every 1), mix("download 70\nrename 20\nmove 10\n"));
+    my $h = start_run($d, qw(30 10 300 60 --report-every 1), mix("download 70\nrename 20\nmove 10\n"));
     in_window($h);
+    my $acted = sub { my ($n) = @_; return wait_until(sub { sim_read($h, 0.2, sub { 0 }); return $d->count(qr{/(?:download|rename|move)$}) >= $n }) };
     my $resident = sub { slurp("/proc/$h->{pid}/status") =~ /^VmRSS:\s+(\d+)/m ? $1 : 0 };
-    sim_read($h, 6, sub { 0 });
+    ok $acted->(800), 'a third is done';
     my $third = $resident->();
-    sim_read($h, 11, sub { 0 });
+    ok $acted->(2400), 'all is done';
     my $end = $resident->();
-    done_run($h);
+    end_run($h);
     my $actions = $h->{json}{actions}{done} + $h->{json}{actions}{failed};
     cmp_ok $actions, '>', 300, "$actions actions";
     note "$third KiB after a third, $end KiB at the end";

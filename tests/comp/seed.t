@@ -90,8 +90,8 @@ my $manifest;
 # The server goes away for three seconds.
 {
     my $d = FakeDrive->new(sub_users => 0, folders => 0, files => 0);
-    my $h = sim_start([qw(seed 0 0.01 --bytes-scale 0.01 --jobs 2)], env => { TMA_URL => $d->url }, dir => $dir);
     $d->rule(method => 'POST', path => qr{/api/files/upload}, delay => 0.05);
+    my $h = sim_start([qw(seed 0 0.01 --bytes-scale 0.01 --jobs 2)], env => { TMA_URL => $d->url }, dir => $dir);
     ok wait_until(sub { $d->count(qr{^POST /api/files/upload$}) > 20 }), 'an outage: under way';
     $d->outage(3);
     my $r = sim_finish($h);

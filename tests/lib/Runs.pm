@@ -8,7 +8,7 @@ use FakeDrive;
 use Sim;
 use Time::HiRes qw(stat);
 
-our @EXPORT = (qw(start_run done_run run_sim in_window ops tables mix run_folder), @Sim::EXPORT);
+our @EXPORT = (qw(start_run done_run run_sim end_run in_window ops tables mix run_folder), @Sim::EXPORT);
 
 my $dir = tempdir(CLEANUP => 1);
 my $n = 0;
@@ -39,6 +39,9 @@ sub done_run {
 }
 
 sub run_sim { return done_run(start_run(@_)) }
+
+# Ends a run that was to go on until something had happened: as by Ctrl-C, so that its status is 130.
+sub end_run { my ($h) = @_; kill INT => $h->{pid}; return done_run($h) }
 sub in_window { my ($h) = @_; return sim_await($h, sub { $_[0]{out} =~ /measured window begins/ }) }
 sub ops { my ($h, $op) = @_; return $h->{json}{operations}{$op} // { ok => 0, failed => 0, outcomes => {} } }
 
