@@ -8,7 +8,7 @@ use Runs;
 # ---- the server goes away and comes back: told, and no stampede of sign-ins
 {
     my $d = FakeDrive->new(sub_users => 2, folders => 6, files => 10);
-    my $h = start_run($d, qw(9 4 60 12 --report-every 3));
+    my $h = start_run($d, qw(9 4 60 16 --report-every 3));
     in_window($h);
     $d->outage(2);
     done_run($h);

@@ -108,7 +108,7 @@ subtest 'v2: the other commands' => sub {
     well(command($v2, 'bulk'), 'bulk');
     my $reads = well(command($v2, qw(reads --times 2 --background 0)), 'reads');
     is $reads->{json}{reads}{recent}{answer}, 'not_tried', 'reads: a call that is not there is not tried';
-    my $r = well(command($v2, qw(refusals --tries 2 --within 15s --background 0 --only), 'no_*,unread_body,streams,wrong_password,locked*,stale*,name_empty,name_colon,name_taken,bad_token,file_name_*'), 'refusals');
+    my $r = well(command($v2, qw(refusals --tries 2 --within 30s --background 0 --only), 'no_*,unread_body,streams,wrong_password,locked*,stale*,name_empty,name_colon,name_taken,bad_token,file_name_*'), 'refusals');
     my $rows = $r->{json}{refusals};
     is $rows->{$_}{verdict}, 'not_tried', "refusals: $_ has nothing to stand on" for qw(no_upload unread_body streams locked_save stale_version);
     is $rows->{name_taken}{verdict}, 'allowed', 'refusals: a name twice is the server\'s own policy';
@@ -116,7 +116,7 @@ subtest 'v2: the other commands' => sub {
         'refusals: the reason is read although its field is called undefined';
     # This server really would: a folder moved into itself, and copies of it without an end.
     $v2->rule(path => qr{^/api/files/move$}, status => 200, body => { message => 'Files moved successfully.' });
-    $rows = command($v2, qw(refusals --tries 1 --within 15s --background 0 --only), 'move_into_itself,copy_into_itself')->{json}{refusals};
+    $rows = command($v2, qw(refusals --tries 1 --within 30s --background 0 --only), 'move_into_itself,copy_into_itself')->{json}{refusals};
     $v2->rules_clear;
     is $rows->{move_into_itself}{verdict}, 'failed', 'refusals: a folder moved into itself is found';
     is $rows->{copy_into_itself}{verdict}, 'not_tried', 'refusals: and is not copied into itself then';

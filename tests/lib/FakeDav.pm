@@ -5,7 +5,7 @@ package FakeDav;
 #   my $d = FakeDav->new(users => { ann => 'pw' });
 #   $d->rule(method => 'DELETE', path => qr{/x$}, status => 207, body => $xml, times => 1);   # instead of what it does
 #   $d->rule(method => 'LOCK', drop => 1, times => 1);   # done, but the connection ends without an answer
-#   $d->lock($path, 'carol', 5);   # somebody's lock, which lapses after 5 s
+#   $d->lock($path, 'carol', 5);   # somebody's lock, which lapses 5 s after its end was first told
 #   etags => 'weak' | 'gzip' | 'none' | 'fresh'   # W/"x" for ever; "x-gzip" listed, "x" compared; none; weak for a second
 #   hrefs => 'raw' | 'absolute'                   # not encoded; with scheme and host
 #   cloud => 1                                    # as Nextcloud: status.php, files of each user, OCS accounts, oc:fileid,
@@ -136,7 +136,7 @@ sub ctl_tree { my ($self) = @_; return { map { $_ => $self->{tree}{$_}{dir} ? -1
 sub ctl_logins { return [ sort keys %{ $_[0]{c}{users} } ] }
 sub ctl_bin { my ($self) = @_; return { map { my $b = $_; map { $_ => $b->{$_}{from} } keys %$b } values %{ $self->{bins} } } }
 sub ctl_resize { my ($self, $a) = @_; $self->{resized}{ $a->[0] } = $a->[1]; return 1 }
-sub ctl_lock { my ($self, $a) = @_; $self->{locks}{ $a->[0] } = { token => 'urn:uuid:' . ++$self->{n}, owner => $a->[1], until => time + $a->[2] }; return 1 }
+sub ctl_lock { my ($self, $a) = @_; $self->{locks}{ $a->[0] } = { token => 'urn:uuid:' . ++$self->{n}, owner => $a->[1], lasts => $a->[2] }; return 1 }
 sub ctl_locks { my ($self) = @_; return { map { $self->held($_) ? ($_ => $self->{locks}{$_}{owner}) : () } keys %{ $self->{locks} } } }
 sub ctl_put { my ($self, $a) = @_; $self->store($a->[0], $a->[1]); return 1 }
 
@@ -312,7 +312,7 @@ sub transfer {
 }
 sub do_MOVE { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 1) }
 sub do_COPY { my ($self, $path, $h, undef, $root) = @_; return $self->transfer($path, $h, $root, 0) }
-sub held { my ($self, $path) = @_; my $l = $self->{locks}{$path}; return $l && $l->{until} > time }
+sub held { my ($self, $path) = @_; my $l = $self->{locks}{$path}; return $l && (!defined $l->{until} || $l->{until} > time) }
 sub do_LOCK {
     my ($self, $path, $h, $body) = @_;
     return (405, undef, '') if !$self->{c}{locks};
@@ -345,6 +345,7 @@ sub item {
     $props .= '<d:getetag>' . xml($tag) . '</d:getetag>' if length $tag;
     $props .= sprintf '<oc:fileid>%08d</oc:fileid><oc:size>%d</oc:size>', $n->{id}, $self->total($path) if $c->{cloud};
     my $l = $self->held($path) ? $self->{locks}{$path} : undef;
+    $l->{until} //= time + $l->{lasts} if $l;
     $props .= '<d:lockdiscovery><d:activelock><d:locktype><d:write/></d:locktype><d:owner>' . xml($l->{owner}) . '</d:owner><d:timeout>Second-'
         . int($l->{until} - time + 0.999) . "</d:timeout><d:locktoken><d:href>$l->{token}</d:href></d:locktoken></d:activelock></d:lockdiscovery>" if $l;
     my $sum = $n->{dir} ? undef : ($c->{checksum} // $n->{sum});

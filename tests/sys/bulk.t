@@ -31,11 +31,13 @@ my $h;
 sub killed_and_back {
     my ($victim, $row) = @_;
     part('kill', $victim);
-    sim_read($h, 1, sub { 0 });
+    ok sim_wakes($h, 20), "$victim: it has been missed";
     part('start', $victim);
     part(qw(resume store)) if $victim ne 'store';
     sim_finish($h);
-    ok $h->{status} eq '0' || $h->{status} eq '1', "$victim: it comes to its end" or diag $h->{status}, $h->{out}, $h->{err};
+    # 3: the store was not back when the checks looked for the objects.
+    my $unseen = $victim eq 'store' && $h->{status} eq '3' && $h->{err} =~ /the check 'objects' could not run: .*refused/;
+    ok $h->{status} =~ /^[01]$/ || $unseen, "$victim: it comes to its end" or diag $h->{status}, $h->{out}, $h->{err};
     like $h->{out}, $row, "$victim: and to a report";
     if ($victim ne 'store') {
         is $h->{status}, 1, "$victim: not healthy";
@@ -100,12 +102,15 @@ for my $victim (qw(server store postgres)) {
 }
 
 # ---- each part killed while the copy is deleted for good
-$stack->sql(q{CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END'});
+$stack->sql('CREATE TABLE shut ()');
+$stack->sql(q{CREATE FUNCTION linger() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN WHILE EXISTS (SELECT FROM shut) LOOP PERFORM pg_sleep(0.02); END LOOP; RETURN NEW; END'});
 $stack->sql(q{CREATE TRIGGER linger BEFORE INSERT ON jobs FOR EACH ROW WHEN (NEW.kind = 'purge') EXECUTE FUNCTION linger()});
 for my $victim (qw(server store postgres)) {
+    $stack->sql('INSERT INTO shut DEFAULT VALUES');
     $h = $stack->start([qw(bulk --json bulk.json)]);
     ok wait_until(sub { $stack->sql(q{SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'}) }), "$victim: the copy is in the trash";
     part(qw(pause store));
+    $stack->sql('DELETE FROM shut');
     ok wait_until(sub { $stack->sql(q{SELECT count(*) FROM jobs WHERE kind = 'purge' AND status = 'active' AND keys IS NOT NULL}) }), "$victim: its rows are gone, its objects not yet";
     killed_and_back($victim, qr/^delete for good /m);
     $stack->sql('DROP TRIGGER IF EXISTS linger ON jobs') if $victim eq 'postgres';

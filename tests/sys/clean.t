@@ -10,7 +10,7 @@ use Sim;
 my $stack = Sim::Stack->new;
 my $r = $stack->sim([qw(seed 3 0.05 --accounts 2)]);
 is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
-$stack->sim([qw(refusals --tries 1 --within 15s --background 0 --only), "over_quota,name_slash"]);
+$stack->sim([qw(refusals --tries 1 --within 30s --background 0 --only), "over_quota,name_slash"]);
 
 # One Redis command's first line of answer.
 my ($redis_port) = $stack->{env}{REDIS_URL} =~ /:(\d+)/;

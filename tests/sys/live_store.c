@@ -281,10 +281,9 @@ static void a_killed_database_comes_back(void **state)
     MUST(pg_run(p, "SELECT 1", 0, NULL, NULL, &why));
     stack("kill", "postgres");
     struct mono begun = mono_now();
-    int tries = 0;
-    for (; since_ms(begun) < 1000; tries++)
+    for (int tries = 0; tries < 5; tries++)
         assert_int_equal(pg_run(p, "SELECT 1", 0, NULL, NULL, &ei), ERR_DB_GONE);
-    assert_true(tries >= 2 && tries < 20); /* refused connections do not make callers spin */
+    assert_true(since_ms(begun) >= 5 * 50); /* refused connections do not make callers spin */
     assert_non_null(strstr(ei.msg, "refused"));
     stack("start", "postgres");
     MUST(pg_run(p, "SELECT 1", 0, NULL, NULL, &why));
@@ -338,14 +337,14 @@ static void a_silent_database_is_given_up_once(void **state)
     group_wait(loop, &g);
     for (int i = 0; i < 2; i++)
         assert_int_equal(a[i].err, ERR_DB_GONE);
+    pg_pool_set_limit(p, 600 * US_PER_S); /* none of what follows ends by it */
     group_spawn(loop, &g, ask, &a[0]);
     coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS));
     ask(&a[2]);
     assert_int_equal(a[2].err, ERR_DB_GONE);
-    assert_true(a[2].took_ms < 1500);
-    group_wait(loop, &g);
+    assert_true(g.running == 1);
     stack("resume", "postgres");
-    pg_pool_set_limit(p, 60 * US_PER_S);
+    group_wait(loop, &g);
     MUST(pg_run(p, "SELECT 1", 0, NULL, NULL, &why));
     pg_pool_free(&p);
 }
@@ -394,7 +393,7 @@ static struct kv *kv_of(void)
 {
     struct kv *k = NULL;
     MUST(kv_new(&k, loop, env("REDIS_URL"), &why));
-    MUST(kv_ready(k, mono_add(mono_now(), 10 * US_PER_S), &why));
+    MUST(kv_ready(k, mono_add(mono_now(), 300 * US_PER_S), &why));
     return k;
 }
 
@@ -487,7 +486,7 @@ static void messages_arrive_and_losses_are_told(void **state)
     struct kv *k = kv_of();
     struct heard h = {0};
     struct errinfo ei;
-    struct mono limit = mono_add(mono_now(), 30 * US_PER_S);
+    struct mono limit = mono_add(mono_now(), 300 * US_PER_S);
     (void)state;
     MUST(kv_subscribe(k, "t:*", on_message, on_up, &h, &why));
     while (h.ups == 0)
@@ -503,10 +502,11 @@ static void messages_arrive_and_losses_are_told(void **state)
     struct mono begun = mono_now();
     while (kv_up(k))
         (void)!command(k, NULL, &ei, "PING");
-    assert_int_equal(command(k, NULL, &ei, "PING"), ERR_KV);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(command(k, NULL, &ei, "PING"), ERR_KV);
     const struct sv ping[] = {SV("PING")};
     assert_false(kv_send(k, 1, ping));
-    assert_true(since_ms(begun) < 1000); /* down is said at once */
+    assert_true(since_ms(begun) < 30000); /* down is said at once: ten limits of 4 s would take longer */
     stack("start", "redis");
     MUST(kv_ready(k, limit, &why));
     while (h.ups < 2)
@@ -535,10 +535,19 @@ static void a_silent_redis_is_given_up(void **state)
     assert_int_equal(command(k, NULL, &ei, "PING"), ERR_KV);
     int64_t took = since_ms(begun);
     kill((pid_t)pid, SIGCONT);
-    assert_true(took >= 4000 && took < 8000);
-    MUST(kv_ready(k, mono_add(mono_now(), 10 * US_PER_S), &why));
+    assert_true(took >= 4000 && took < 60000);
+    MUST(kv_ready(k, mono_add(mono_now(), 300 * US_PER_S), &why));
     MUST(command(k, NULL, &why, "PING"));
     kv_free(&k);
+}
+
+/* As long as no connection was tried, nothing can be said of it. */
+static void never_ready(struct kv *k, const char *says)
+{
+    struct errinfo ei = {.code = ERR_OK};
+    for (int i = 0; i < 200 && !strstr(ei.msg, says); i++)
+        assert_int_equal(kv_ready(k, mono_add(mono_now(), 300 * US_PER_MS), &ei), ERR_KV);
+    assert_non_null(strstr(ei.msg, says));
 }
 
 static void wrong_redis_addresses_say_so(void **state)
@@ -559,14 +568,12 @@ static void wrong_redis_addresses_say_so(void **state)
         if (kv_new(&k, loop, bad[i], &ei) != ERR_USAGE)
             fail_msg("taken: %s", bad[i]);
     MUST(kv_new(&k, loop, "redis://127.0.0.1:1/0", &why));
-    assert_int_equal(kv_ready(k, mono_add(mono_now(), 300 * US_PER_MS), &ei), ERR_KV);
-    assert_non_null(strstr(ei.msg, "refused"));
+    never_ready(k, "refused");
     kv_free(&k);
     char url[200];
     snprintf(url, sizeof url, "redis://:secret@%s", env("REDIS_URL") + strlen("redis://"));
     MUST(kv_new(&k, loop, url, &why)); /* a password where none is set */
-    assert_int_equal(kv_ready(k, mono_add(mono_now(), 500 * US_PER_MS), &ei), ERR_KV);
-    assert_non_null(strstr(ei.msg, "AUTH"));
+    never_ready(k, "AUTH");
     kv_free(&k);
 }
 
@@ -875,8 +882,8 @@ static void a_silent_store_is_given_up_once(void **state)
     stack("resume", "store");
     for (int i = 0; i < 24; i++)
         assert_int_equal(calls[i].err, ERR_STORE);
-    assert_true(took >= 10000 && took < 25000);
-    for (begun = mono_now(); since_ms(begun) < 10000; coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS))) {
+    assert_true(took >= 10000 && took < 29000);
+    for (begun = mono_now(); since_ms(begun) < 120000; coro_sleep_until(loop, mono_add(mono_now(), 100 * US_PER_MS))) {
         put_patiently(&probe);
         if (probe.err == ERR_OK)
             break;
@@ -896,7 +903,7 @@ static void a_killed_store_comes_back(void **state)
     stack("kill", "store");
     put_patiently(&p);
     assert_int_equal(p.err, ERR_STORE);
-    assert_true(p.took_ms < 5000);
+    assert_true(p.took_ms < 14000); /* a limit is 15 s */
     stack("start", "store");
     MUST(blob_get(b, "kept", 0, 0, &got, &why));
     assert_string_equal(buf_cstr(&got), "still here");

@@ -19,11 +19,13 @@ sub exact { my ($what) = @_; my $c = $stack->sim([qw(check --only), 'aggregates,
 
 subtest 'a killed tool leaves a lock, which is named and lapses' => sub {    # K05
     spew("$stack->{dir}/mix", "save 1\n");
-    my $h = $stack->start([qw(run 3 5 600 60 --mix mix --run-dir killed)]);
+    my $h = $stack->start([qw(run 3 5 600 120 --mix mix --run-dir killed --report-every 1)]);
     ok sim_await($h, sub { $_[0]{out} =~ /measured window begins/ }), 'apps are at work';
     is $stack->stack(qw(pause store))->{status}, 0, 'the store stands still';
-    sim_read($h, 1.5, sub { 0 });    # what they recorded is written each second
     ok wait_until(sub { held() >= 1 }), 'apps hold locks';
+    my $lines = sub { return scalar(() = $_[0]{out} =~ /^interval /mg) };
+    my $now = $lines->($h);
+    ok sim_await($h, sub { $lines->($_[0]) >= $now + 3 }), 'and have recorded it: that is written each second, as the report is';
     kill KILL => $h->{pid};
     sim_finish($h);
     is $stack->stack(qw(resume store))->{status}, 0, 'the store goes on';

@@ -77,7 +77,7 @@ for my $kind (@SERVERS) {
     $r = $sim->('bulk', @users);
     $ok->($r, 'bulk');
     unlike $r->{out}, qr/delete for good/, "$kind: without a trash a deletion is for good";
-    $r = $sim->(qw(refusals --tries 2 --within 15s --background 0), @users);
+    $r = $sim->(qw(refusals --tries 2 --within 30s --background 0), @users);
     $ok->($r, 'refusals');
     is $r->{json}{refusals}{$_}{verdict}, 'ok', "$kind: $_"
         for qw(call_locked_save call_locked_lock call_stale_version call_name_taken call_wrong_password);
