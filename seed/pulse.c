@@ -10,21 +10,6 @@
 #define OWN_FULL     0.85
 #define MACHINE_FULL 0.93
 
-static void read_machine(struct pulse *p)
-{
-    unsigned long long v[8] = {0};
-    FILE *f = fopen("/proc/stat", "re");
-    if (f && fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &v[0], &v[1], &v[2], &v[3], &v[4], &v[5], &v[6],
-                    &v[7]) == 8) {
-        p->busy = v[0] + v[1] + v[2] + v[5] + v[6];
-        p->all = p->busy + v[3] + v[4] + v[7];
-    }
-    if (f)
-        fclose(f);
-    p->own_us = clock_process_cpu_us();
-    p->at = mono_now();
-}
-
 /* The value of a metric without labels; false when it is not there. */
 static bool metric(struct sv text, const char *name, int64_t *out)
 {
@@ -63,7 +48,7 @@ void pulse_init(struct pulse *p, struct httpc *http, const char *url)
     if (target_host_is_loopback(u.host) && httpc_peer_new(&p->peer, http, url, NULL, NULL))
         p->peer = NULL;
     http_url_done(&u);
-    read_machine(p);
+    health_begin(&p->health);
 }
 
 void pulse_done(struct pulse *p)
@@ -75,16 +60,12 @@ void pulse_done(struct pulse *p)
 struct pulse_change pulse_take(struct pulse *p)
 {
     struct pulse before = *p;
-    struct pulse_change c = {.turns = -1, .commits = -1};
-    read_machine(p);
-    int64_t us = mono_diff(p->at, before.at) + 1;
-    if (p->all > before.all)
-        c.machine = (double)(p->busy - before.busy) / (double)(p->all - before.all);
-    c.own = (double)(p->own_us - before.own_us) / (double)us;
+    const struct health_span span = health_lap(&p->health);
+    struct pulse_change c = {.machine = span.machine, .own = span.own, .turns = -1, .commits = -1};
     read_server(p);
     if (p->server && before.server && p->turns_us >= before.turns_us) {
-        c.turns = (double)(p->turns_us - before.turns_us) / (double)us;
-        c.commits = (double)(p->commits - before.commits) * 1e6 / (double)us;
+        c.turns = (double)(p->turns_us - before.turns_us) / (double)span.us;
+        c.commits = (double)(p->commits - before.commits) * 1e6 / (double)span.us;
     }
     return c;
 }

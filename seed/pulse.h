@@ -3,18 +3,17 @@
 /* What is busy while the crew works: the machine's processors, this program, and, where the server tells (/metrics of
  * the reference server, on this machine), the turns of the accounts' writers. Names the resource that sets the pace.
  * Layer 3. */
+#include "drive/health.h"
 #include "net/httpc.h"
 
 struct pulse {
     struct httpc_peer *peer; /* NULL: the server does not tell */
-    struct mono at;
-    uint64_t busy, all; /* of the machine's processors, in ticks */
-    int64_t own_us;
+    struct health health;
     bool server; /* the two below are known */
     int64_t commits, turns_us;
 };
 struct pulse_change {
-    double machine, own;   /* shares: of all processors; of one */
+    double machine, own;   /* shares: of all processors, -1: not known; of one */
     double turns, commits; /* of the time, accounts added up; a second. -1: not known */
 };
 /* url: of the server; its metrics are asked for on loopback alone. */

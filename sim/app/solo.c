@@ -1,6 +1,7 @@
 #include "sim/app/solo.h"
 #include "base/mem.h"
 #include "drive/api/caps.h"
+#include "drive/health.h"
 #include "sim/app/logins.h"
 #include "sim/app/open_files.h"
 #include "sim/app/recorder.h"
@@ -8,6 +9,7 @@
 #include "sim/watch/watch.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void on_interrupt(void *arg)
 {
@@ -49,11 +51,10 @@ static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct
 /* Whether it was the limit, the scenario may have said. */
 static void tell_generator(const struct worker *w)
 {
-    struct generator_summary *g = &w->ctx->result->generator;
-    g->known = true;
-    g->cpu_us = clock_process_cpu_us();
-    g->lag_p99_us = hist_percentile(loop_lag(w->loop), 99);
-    g->peak_rss_bytes = server_watch_own_peak();
+    struct generator_summary *g = &w->ctx->result->generator, said = *g;
+    *g = health_summary(loop_lag(w->loop));
+    g->limited = said.limited;
+    memcpy(g->why, said.why, sizeof(g->why));
 }
 
 enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)

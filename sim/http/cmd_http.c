@@ -6,11 +6,11 @@
 #include "base/mem.h"
 #include "base/version.h"
 #include "drive/cmd.h"
+#include "drive/health.h"
 #include "net/http_url.h"
 #include "sim/app/open_files.h"
 #include "sim/app/recorder.h"
 #include "sim/http/report.h"
-#include "sim/watch/server_watch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -270,10 +270,7 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
     http_report_print(h->report, &(struct http_report_head){h->url.host, *h->path ? h->path : "/", h->url.port},
                       stress_info(h->stress), took, h->ctx->out);
     http_report_fill(h->report, stress_info(h->stress), took, h->ctx->result);
-    h->ctx->result->generator = (struct generator_summary){.known = true,
-                                                           .cpu_us = clock_process_cpu_us(),
-                                                           .lag_p99_us = hist_percentile(loop_lag(h->ctx->loop), 99),
-                                                           .peak_rss_bytes = server_watch_own_peak()};
+    h->ctx->result->generator = health_summary(loop_lag(h->ctx->loop));
     return ERR_OK;
 }
 

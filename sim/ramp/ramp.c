@@ -3,12 +3,12 @@
 #include "sim/ramp/ramp.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "drive/health.h"
 #include "drive/result/series.h"
 #include "sim/ramp/crowd.h"
 #include "sim/ramp/impl.h"
 #include "sim/ramp/report.h"
 #include "sim/ramp/told.h"
-#include "sim/run/report.h"
 #include "sim/run/rundir.h"
 #include "sim/stop/kill_switch.h"
 
@@ -110,7 +110,8 @@ static MAY_YIELD void hold(struct crowd *c)
 static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
 {
     struct crowd c;
-    int64_t cpu = clock_process_cpu_us();
+    struct health health;
+    health_begin(&health);
     hist_reset(loop_lag(r->w->loop));
     if (s->once)
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
@@ -122,8 +123,8 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
         s->measured_us = s->took_us;
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     }
-    report_limited((double)(clock_process_cpu_us() - cpu) / (double)s->took_us,
-                   hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
+    const struct health_span span = health_since(&health);
+    health_limited(&span, hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
 }
 
 double ramp_p95_ms(const struct ramp_step *s, enum drive_op op)

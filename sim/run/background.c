@@ -24,8 +24,7 @@ struct background {
     struct stats before; /* of earlier windows */
     struct done begun;
     struct group conductor;
-    struct mono marked;
-    uint64_t cpu_busy, cpu_total; /* of the machine, then */
+    struct health marked;
 };
 
 static void conduct(void *arg)
@@ -94,8 +93,7 @@ void background_mark(struct background *b)
     meter_next_interval(&b->worker.meter);
     stats_merge(&b->before, &b->result.stats);
     stats_reset(&b->result.stats);
-    b->marked = mono_now();
-    report_machine_ticks(&b->cpu_busy, &b->cpu_total);
+    health_begin(&b->marked);
 }
 
 static bool counts(enum drive_op op)
@@ -114,18 +112,19 @@ static int64_t at_rank(const struct hist *h, double rank)
 void background_look(struct background *b, struct background_window *out)
 {
     struct hist *all = hist_new();
-    uint64_t busy, total;
+    const struct health_span span = health_since(&b->marked);
     meter_next_interval(&b->worker.meter);
-    report_machine_ticks(&busy, &total);
-    *out = (struct background_window){
-        .p95_us = -1, .p95_low_us = -1, .p95_high_us = -1, .us = mono_diff(mono_now(), b->marked)};
+    *out = (struct background_window){.p95_us = -1,
+                                      .p95_low_us = -1,
+                                      .p95_high_us = -1,
+                                      .us = span.us,
+                                      .idle = span.machine >= 0 ? 1 - span.machine : -1};
     for (int op = 0; op < OP_COUNT; op++) {
         const struct stats_op *o = &b->result.stats.op[op];
         out->failed += stats_failed(&b->result.stats, (enum drive_op)op);
         if (counts((enum drive_op)op) && o->from_send)
             hist_merge(all, o->from_send);
     }
-    out->idle = total > b->cpu_total ? 1 - (double)(busy - b->cpu_busy) / (double)(total - b->cpu_total) : -1;
     double n = (double)hist_count(all);
     out->ok = hist_count(all);
     if (out->ok > 0) { /* ranks of an order statistic are binomial */

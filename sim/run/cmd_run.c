@@ -398,7 +398,6 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
     ctx->on_interrupt = NULL;
     server_watch_free(&run->watch);
     watch_free(&w->watch);
-    ctx->result->generator.peak_rss_bytes = server_watch_own_peak();
     meter_next_interval(&w->meter); /* what a run that was refused has asked */
     fleet_free(w);
     report_done(&run->report);

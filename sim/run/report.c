@@ -8,49 +8,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#define LAG_LIMIT_US (50 * US_PER_MS)
-#define CPU_LIMIT    0.9
-#define IDLE_LEAST   0.05
-#define TICKS        300 /* of a window: as many as a plot can show */
-
-/* Resident bytes of this process, 0 when they cannot be read. */
-static int64_t resident_bytes(void)
-{
-    long long size = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (!f)
-        return 0;
-    int n = fscanf(f, "%lld %lld", &size, &resident);
-    fclose(f);
-    return n == 2 ? resident * sysconf(_SC_PAGESIZE) : 0;
-}
-
-/* All processors' ticks since boot: user nice system idle iowait irq softirq steal. */
-void report_machine_ticks(uint64_t *busy, uint64_t *total)
-{
-    unsigned long long t[8] = {0};
-    FILE *f = fopen("/proc/stat", "re");
-    *busy = *total = 0;
-    if (!f)
-        return;
-    if (fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6],
-               &t[7]) == 8) {
-        for (int i = 0; i < 8; i++)
-            *total += t[i];
-        *busy = *total - t[3] - t[4];
-    }
-    fclose(f);
-}
+#define TICKS 300 /* of a window: as many as a plot can show */
 
 /* ---- the course that is kept ---- */
 
-static void write_generator(const struct report *p, int64_t us, struct jsonw *w)
+static void write_generator(const struct report *p, struct jsonw *w)
 {
     int64_t lag = hist_percentile(loop_lag(p->w->loop), 99);
     jsonw_object(w, "generator");
-    jsonw_f64(w, "cpu_pct", us > 0 ? (double)(clock_process_cpu_us() - p->tick_cpu_us) * 100 / (double)us : 0, 1);
+    jsonw_f64(w, "cpu_pct", health_since(&p->tick_began).own * 100, 1);
     if (lag >= 0)
         jsonw_f64(w, "lag_p99_ms", (double)lag / 1e3, 3);
     jsonw_end_object(w);
@@ -63,11 +30,11 @@ static void write_course(struct report *p, struct series *course, struct mono no
         [PHASE_SETTLE] = "settle", [PHASE_DRAIN] = "drain",    [PHASE_CUT] = "drain"};
     const struct worker *w = p->w;
     struct watch_values v;
-    const struct series_span span = {.from = p->tick_from, .to = now, .phase = phases[w->schedule.phase]};
+    const struct series_span span = {.from = p->tick_began.at, .to = now, .phase = phases[w->schedule.phase]};
     struct jsonw *j = series_begin(course, &span, &p->course);
     jsonw_i64(j, "apps", w->fleet.n);
     jsonw_i64(j, "streams_up", (int64_t)w->meter.streams_up);
-    write_generator(p, mono_diff(now, p->tick_from), j);
+    write_generator(p, j);
     if (w->watch) {
         watch_lap(w->watch, WATCH_LAP_INTERVAL, &v);
         watch_json(&v, "watch", j);
@@ -101,8 +68,7 @@ static void end_tick(struct report *p)
     stats_reset(&p->course);
     hist_merge(p->lag_now, lag);
     hist_reset(lag);
-    p->tick_from = now;
-    p->tick_cpu_us = clock_process_cpu_us();
+    health_begin(&p->tick_began);
     tick_again(p);
 }
 
@@ -113,7 +79,7 @@ static void on_tick(struct timer *t)
 
 void report_init(struct report *p, struct worker *w, FILE *out, bool color)
 {
-    *p = (struct report){.w = w, .out = out, .color = color, .lag_p99_us = -1, .machine_idle = -1, .tick.fn = on_tick};
+    *p = (struct report){.w = w, .out = out, .color = color, .lag_p99_us = -1, .last.machine = -1, .tick.fn = on_tick};
     p->lag = hist_new();
     p->lag_now = hist_new();
     stats_init(&p->now);
@@ -135,17 +101,14 @@ void report_done(struct report *p)
 
 void report_floor(struct report *p)
 {
-    p->rss_floor = p->rss_peak = resident_bytes();
+    p->rss_floor = p->rss_peak = health_rss_bytes();
 }
 
 void report_begin(struct report *p)
 {
-    p->interval_from = mono_now();
-    p->cpu_us = clock_process_cpu_us();
-    report_machine_ticks(&p->cpu_busy, &p->cpu_total);
+    health_begin(&p->interval);
     hist_reset(loop_lag(p->w->loop));
-    p->tick_from = p->interval_from;
-    p->tick_cpu_us = p->cpu_us;
+    p->tick_began = p->interval;
     p->tick_us = p->w->conf.window_us / TICKS;
     p->tick_us = p->tick_us < US_PER_S ? US_PER_S : p->tick_us;
     tick_again(p);
@@ -156,17 +119,11 @@ static uint64_t actions_ended(const struct tally *t)
     return t->done + t->conflicts + t->failed + t->outage + t->empty + t->unfinished;
 }
 
-/* How this process and the machine fared in the interval. */
-static void sample(struct report *p, int64_t interval_us)
+/* How this process and the machine fared in the interval, which ends. */
+static void sample(struct report *p)
 {
-    uint64_t busy, total;
-    int64_t cpu = clock_process_cpu_us(), rss = resident_bytes();
-    p->cpu_share = interval_us > 0 ? (double)(cpu - p->cpu_us) / (double)interval_us : 0;
-    p->cpu_us = cpu;
-    report_machine_ticks(&busy, &total);
-    p->machine_idle = total > p->cpu_total ? 1 - (double)(busy - p->cpu_busy) / (double)(total - p->cpu_total) : -1;
-    p->cpu_busy = busy;
-    p->cpu_total = total;
+    int64_t rss = health_rss_bytes();
+    p->last = health_lap(&p->interval);
     p->lag_p99_us = hist_percentile(p->lag_now, 99);
     hist_merge(p->lag, p->lag_now);
     hist_reset(p->lag_now);
@@ -174,38 +131,17 @@ static void sample(struct report *p, int64_t interval_us)
         p->rss_peak = rss;
 }
 
-bool report_limited(double cpu_share, int64_t lag_p99_us, char *why, size_t n)
-{
-    bool limited = cpu_share > CPU_LIMIT || lag_p99_us > LAG_LIMIT_US;
-    why[0] = '\0';
-    if (limited)
-        str_format(why, n, "loop lag p99 %.1f ms at %.0f %% of a processor", (double)lag_p99_us / 1e3, cpu_share * 100);
-    return limited;
-}
-
-static bool limited(const struct report *p)
-{
-    char why[120];
-    return report_limited(p->cpu_share, p->lag_p99_us, why, sizeof(why));
-}
-
-/* Late because others on this machine took the processors. */
-static bool crowded(const struct report *p)
-{
-    return p->cpu_share <= CPU_LIMIT && p->machine_idle >= 0 && p->machine_idle < IDLE_LEAST;
-}
-
 static void judge_generator(struct report *p)
 {
     char why[72];
-    if (!report_limited(p->cpu_share, p->lag_p99_us, why, sizeof(why)))
+    if (!health_limited(&p->last, p->lag_p99_us, why, sizeof(why)))
         return;
     p->limited_intervals++;
     if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
         return;
     p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
     snprintf(p->limited_why, sizeof(p->limited_why), "%s%s",
-             crowded(p) ? "no processor time was left on this machine, " : "", why);
+             health_crowded(&p->last) ? "no processor time was left on this machine, " : "", why);
 }
 
 static void print_head(struct report *p, const char *head, int64_t interval_us)
@@ -226,16 +162,16 @@ static void print_head(struct report *p, const char *head, int64_t interval_us)
 
 static void print_generator(struct report *p)
 {
-    char line[160], lag[32] = "-", idle[32] = "";
+    char line[160], lag[32] = "-", idle[32] = "", why[120];
     if (p->lag_p99_us >= 0)
         str_format(lag, sizeof(lag), "%.1f ms", (double)p->lag_p99_us / 1e3);
-    if (p->machine_idle >= 0)
-        str_format(idle, sizeof(idle), ", machine %.0f %% idle", p->machine_idle * 100);
-    str_format(line, sizeof(line), "generator: CPU %.0f %%, loop lag p99 %s%s", p->cpu_share * 100, lag, idle);
+    if (p->last.machine >= 0)
+        str_format(idle, sizeof(idle), ", machine %.0f %% idle", (1 - p->last.machine) * 100);
+    str_format(line, sizeof(line), "generator: CPU %.0f %%, loop lag p99 %s%s", p->last.own * 100, lag, idle);
     fprintf(p->out, "%s\n", line);
-    if (limited(p))
+    if (health_limited(&p->last, p->lag_p99_us, why, sizeof(why)))
         fprintf(p->out, "warning: %s: this interval's figures are not the server's alone\n",
-                crowded(p) ? "no processor time is left on this machine" : "the generator is the limit");
+                health_crowded(&p->last) ? "no processor time is left on this machine" : "the generator is the limit");
 }
 
 /* The server's machine and services in this interval. */
@@ -268,13 +204,11 @@ static void print_deaf_streams(struct report *p)
 void report_interval(struct report *p, const char *head)
 {
     struct meter *m = &p->w->meter;
-    struct mono now = mono_now();
-    int64_t us = mono_diff(now, p->interval_from);
     end_tick(p);
-    sample(p, us);
+    sample(p);
     judge_generator(p);
     if (p->out) {
-        print_head(p, head, us);
+        print_head(p, head, p->last.us);
         print_generator(p);
         print_server(p);
         if (m->waiting)
@@ -285,7 +219,6 @@ void report_interval(struct report *p, const char *head)
         fflush(p->out);
     }
     p->actions_before = actions_ended(&m->actions);
-    p->interval_from = now;
     stats_reset(&p->now);
     report_result(p);
 }
@@ -299,10 +232,8 @@ void report_result(struct report *p)
                                    .streams_up = w->meter.streams_up,
                                    .streams_peak = w->meter.streams_peak,
                                    .rss_bytes_per_app = (p->rss_peak - p->rss_floor) / w->conf.apps};
-    r->generator = (struct generator_summary){.known = true,
-                                              .cpu_us = clock_process_cpu_us(),
-                                              .lag_p99_us = hist_percentile(p->lag, 99),
-                                              .limited = p->limited_intervals > 0};
+    r->generator = health_summary(p->lag);
+    r->generator.limited = p->limited_intervals > 0;
     snprintf(r->generator.why, sizeof(r->generator.why), "%s", p->limited_why);
     worker_fallbacks(w, r->note, sizeof(r->note));
     r->caps = w->server.caps;

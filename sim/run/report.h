@@ -2,38 +2,31 @@
 #define SIM_RUN_REPORT_H
 /* What people read while a run goes on: every 15 s the figures of that interval alone, with the state of the generator
  * itself; what came of the whole goes into the command's result. Plain text, each report out at once. Layer 3. */
+#include "drive/health.h"
 #include "sim/app/worker.h"
 
 struct report {
     struct worker *w;
     FILE *out; /* NULL: nothing is printed */
     bool color;
-    struct mono interval_from;
-    int64_t cpu_us;               /* of this process, at the interval's start */
-    uint64_t cpu_busy, cpu_total; /* of the machine, in its own ticks */
-    struct hist *lag;             /* of the whole run */
-    struct hist *lag_now;         /* of the interval, so far */
-    struct stats now;             /* of the interval, as far as it was gathered */
-    struct stats course;          /* since the last line of the course that is kept, likewise */
-    struct timer tick;            /* of the course: finer than the reports */
+    struct health interval; /* began then */
+    struct hist *lag;       /* of the whole run */
+    struct hist *lag_now;   /* of the interval, so far */
+    struct stats now;       /* of the interval, as far as it was gathered */
+    struct stats course;    /* since the last line of the course that is kept, likewise */
+    struct timer tick;      /* of the course: finer than the reports */
     int64_t tick_us;
-    struct mono tick_from;
-    int64_t tick_cpu_us;
-    int64_t lag_p99_us;             /* of the last interval; -1: no samples */
-    double cpu_share, machine_idle; /* of the last interval; idle -1: not known */
-    int64_t rss_floor, rss_peak;    /* bytes; floor: before the apps */
-    uint64_t actions_before;        /* done by the interval's start */
+    struct health tick_began;
+    int64_t lag_p99_us;          /* of the last interval; -1: no samples */
+    struct health_span last;     /* of the last interval */
+    int64_t rss_floor, rss_peak; /* bytes; floor: before the apps */
+    uint64_t actions_before;     /* done by the interval's start */
     unsigned limited_intervals;
     char limited_why[120]; /* of the worst interval; "" when none was limited */
     int64_t limited_worst_us;
 };
 void report_init(struct report *p, struct worker *w, FILE *out, bool color);
 void report_done(struct report *p);
-/* The generator is the limit when it has no processor time left to give, or answers its own timers late: then what it
- * measured is partly itself. Says so in why, else "". */
-bool report_limited(double cpu_share, int64_t lag_p99_us, char *why, size_t n);
-/* All processors' ticks since boot; 0 when they cannot be read. */
-void report_machine_ticks(uint64_t *busy, uint64_t *total);
 /* Takes the resident memory now as the floor: call it before the first app exists. */
 void report_floor(struct report *p);
 /* Starts the first interval. */

@@ -2,6 +2,7 @@
  * net/dev, net/sockstat, sys/fs/file-nr. Of disks only whole ones count: a partition's work is its disk's. */
 #include "sim/watch/host.h"
 #include "base/mem.h"
+#include "drive/health.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -43,16 +44,11 @@ static uint64_t number(struct sv word)
 
 static void on_stat(const struct sv *w, size_t n, struct host_counters *out)
 {
-    if (n > 7 && sv_eq_cstr(w[0], "cpu")) {
-        /* user nice system idle iowait irq softirq steal: idle and iowait are not work */
-        for (size_t i = 1; i < n && i <= 8; i++) {
-            out->cpu_total += number(w[i]);
-            if (i != 4 && i != 5)
-                out->cpu_busy += number(w[i]);
-        }
-    } else if (n > 1 && sv_eq_cstr(w[0], "procs_running")) {
+    if (n == 0)
+        return;
+    const struct sv line = {w[0].p, (size_t)(w[n - 1].p + w[n - 1].n - w[0].p)};
+    if (!health_parse_cpu(line, &out->cpu_busy, &out->cpu_total) && n > 1 && sv_eq_cstr(w[0], "procs_running"))
         out->running = number(w[1]);
-    }
 }
 
 static void on_meminfo(const struct sv *w, size_t n, struct host_counters *out)

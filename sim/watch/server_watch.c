@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #define SAMPLE_US  (50 * US_PER_MS)
 #define METRICS_US (500 * US_PER_MS)
@@ -145,11 +144,4 @@ int64_t server_watch_lap(struct server_watch *w)
 const char *server_watch_source(const struct server_watch *w)
 {
     return w->source;
-}
-
-int64_t server_watch_own_peak(void)
-{
-    struct proc self;
-    int64_t now, peak;
-    return proc_of_pid(getpid(), &self) && proc_memory(&self, &now, &peak) ? peak : 0;
 }

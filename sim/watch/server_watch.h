@@ -15,6 +15,4 @@ MAY_YIELD void server_watch_free(struct server_watch **w);
 int64_t server_watch_lap(struct server_watch *w);
 /* "process 4711", "its /metrics"; "" as long as nothing is known. */
 const char *server_watch_source(const struct server_watch *w);
-/* The most memory that this process itself ever held; 0: not known. */
-int64_t server_watch_own_peak(void);
 #endif
