@@ -2,6 +2,7 @@
  * a reader that leaves, Ctrl-C - ends in finish(): one sentence, one summary, the JSON that was asked for, one exit
  * status. setlocale is never called: numbers are written and read with '.' everywhere. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
@@ -346,6 +347,8 @@ static enum err load_target(struct program *p, struct errinfo *ei)
     p->target.dialect = mem_strdup(p->common->dialect);
     prefer(&p->target.ssh_key, p->common->ssh_key);
     prefer(&p->target.known_hosts, p->common->known_hosts);
+    if (p->target.cafile && (err = file_readable(p->target.cafile, ERR_USAGE, ei)))
+        return err;
     if ((err = target_settle(&p->target, p->common->users_file, ei)))
         return err;
     return flags_of(p) & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;

@@ -44,8 +44,13 @@ static enum err open_one(const struct outputs *all, struct output *o, const char
     o->file = file;
     if (strcmp(file, "-") == 0)
         return all->no_stdout ? err_set(ei, ERR_USAGE, "the result has nowhere to go: stdout is closed") : ERR_OK;
-    o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return o->fd < 0 ? err_sys(ei, ERR_USAGE, "cannot write %s", file) : ERR_OK;
+    o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (o->fd < 0 && errno == ENXIO)
+        return err_set(ei, ERR_USAGE, "cannot write %s: nobody reads from this pipe", file);
+    if (o->fd < 0)
+        return err_sys(ei, ERR_USAGE, "cannot write %s", file);
+    fcntl(o->fd, F_SETFL, 0);
+    return ERR_OK;
 }
 
 static const char *name_of(const struct output *o)

@@ -68,10 +68,11 @@ static enum err print_query(const struct mix_conf *c, FILE *out)
 static enum err count_file(const char *name, struct mix_counts *counts, struct errinfo *ei)
 {
     bool in = strcmp(name, "-") == 0;
-    FILE *f = in ? stdin : fopen(name, "re");
-    if (!f)
-        return err_sys(ei, ERR_USAGE, "cannot read %s", name);
-    enum err err = mix_counts_read(counts, f, in ? "stdin" : name, ei);
+    FILE *f = stdin;
+    enum err err = in ? ERR_OK : file_open(name, &f, ERR_USAGE, ei);
+    if (err)
+        return err;
+    err = mix_counts_read(counts, f, in ? "stdin" : name, ei);
     if (!in)
         fclose(f);
     return err;

@@ -76,7 +76,7 @@ static bool take_line(struct sv *rest, char *dst, size_t n)
 static bool read_generator(const char *file, pid_t pid, struct generator *out)
 {
     char text[512], start[24];
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
     if (fd >= 0)
         close(fd);

@@ -7,7 +7,7 @@
 #define FILE_BYTES_MAX  (256 * 1024)
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-enum err dotenv_read_file(const char *file, struct buf *text, struct errinfo *ei)
+static enum err read_if_there(const char *file, struct buf *text, struct errinfo *ei)
 {
     struct errinfo why;
     enum err err = file_read(file, text, ERR_USAGE, &why);
@@ -52,7 +52,7 @@ static struct sv without_export(struct sv line)
 enum err dotenv_read(const char *file, char **(*slot)(void *arg, struct sv name), void *arg, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(FILE_BYTES_MAX);
-    enum err err = dotenv_read_file(file, &text, ei);
+    enum err err = read_if_there(file, &text, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line, name;
 
     if (sv_starts(rest, SV(BYTE_ORDER_MARK))) /* some editors put one in front */

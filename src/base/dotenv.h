@@ -10,7 +10,4 @@
  * ERR_USAGE with file and line. */
 enum err dotenv_read(const char *file, char **(*slot)(void *arg, struct sv name), void *arg,
                      struct errinfo *ei) WARN_UNUSED;
-/* The bare text of such a file, or of any other small one: ERR_USAGE when it does not fit text. A file that does not
- * exist is empty. */
-enum err dotenv_read_file(const char *file, struct buf *text, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -1,24 +1,125 @@
+/* What a path names may be anything: nothing here waits without an end, for a pipe that nobody writes into as little as
+ * for a terminal. */
 #include "base/file.h"
 #include "base/str.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
+
+enum { NOBODY_MS = 300, SILENT_MS = 5000, LIBRARY_MAX = 16 << 20 };
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a pipe" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+/* What holds nothing cannot keep anybody waiting, and is what people name for "none". */
+static bool is_null_device(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(1, 3);
+}
+
+/* A file, or with a pipe not NULL a pipe as well, whose reads then do not block. */
+static enum err open_named(const char *path, int *out, bool *pipe, enum err failure, struct errinfo *ei)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        enum err e = err_sys(ei, failure, "cannot read %s", path);
+        if (fd >= 0)
+            close(fd);
+        return e;
+    }
+    if (!S_ISREG(st.st_mode) && !is_null_device(&st) && !(pipe && S_ISFIFO(st.st_mode))) {
+        close(fd);
+        return err_set(ei, failure, "cannot read %s: it is %s, not a file", path, kind_of(st.st_mode));
+    }
+    if (pipe)
+        *pipe = S_ISFIFO(st.st_mode);
+    *out = fd;
+    return ERR_OK;
+}
+
+static bool comes_within(int fd, int ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int n;
+    while ((n = poll(&p, 1, ms)) < 0 && errno == EINTR)
+        ;
+    return n > 0;
+}
+
+/* As read(2). A pipe has 0 bytes while nobody has it open for writing: at first those who will are given a moment. */
+static ssize_t read_pipe(int fd, char *dst, size_t n, bool begun)
+{
+    if (!begun)
+        comes_within(fd, NOBODY_MS);
+    ssize_t got = read(fd, dst, n);
+    if (got < 0 && errno == EAGAIN && comes_within(fd, SILENT_MS))
+        got = read(fd, dst, n);
+    return got;
+}
+
+static enum err silent(const char *path, enum err failure, struct errinfo *ei)
+{
+    return err_set(ei, failure, "cannot read %s: nothing comes out of this pipe", path);
+}
 
 enum err file_read(const char *path, struct buf *out, enum err failure, struct errinfo *ei)
 {
     char piece[16384], most[32];
-    enum err e = ERR_OK;
-    size_t n;
-    FILE *f = fopen(path, "rbe");
-    if (!f)
-        return err_sys(ei, failure, "cannot read %s", path);
-    while (e == ERR_OK && (n = fread(piece, 1, sizeof(piece), f)) > 0)
-        e = buf_append(out, piece, n);
+    bool pipe, begun = false;
+    ssize_t n;
+    int fd;
+    enum err e = open_named(path, &fd, &pipe, failure, ei);
+    if (e != ERR_OK)
+        return e;
+    while (e == ERR_OK &&
+           (n = pipe ? read_pipe(fd, piece, sizeof(piece), begun) : read(fd, piece, sizeof(piece))) > 0) {
+        e = buf_append(out, piece, (size_t)n);
+        begun = true;
+    }
     if (e != ERR_OK)
         e = err_set(ei, failure, "%s is larger than %s", path, str_bytes(most, sizeof(most), out->max));
-    else if (ferror(f))
+    else if (pipe && (n < 0 ? errno == EAGAIN : !begun))
+        e = silent(path, failure, ei);
+    else if (n < 0)
         e = err_sys(ei, failure, "cannot read %s", path);
-    fclose(f);
+    close(fd);
+    return e;
+}
+
+enum err file_open(const char *path, FILE **out, enum err failure, struct errinfo *ei)
+{
+    bool pipe;
+    int fd;
+    enum err e = open_named(path, &fd, &pipe, failure, ei);
+    if (e == ERR_OK && pipe && !comes_within(fd, SILENT_MS)) {
+        e = silent(path, failure, ei);
+        close(fd);
+    }
+    if (e != ERR_OK)
+        return e;
+    fcntl(fd, F_SETFL, 0);
+    *out = fdopen(fd, "rb");
+    return ERR_OK;
+}
+
+enum err file_readable(const char *path, enum err failure, struct errinfo *ei)
+{
+    char most[32];
+    int fd;
+    enum err e = open_named(path, &fd, NULL, failure, ei);
+    if (e != ERR_OK)
+        return e;
+    if (lseek(fd, 0, SEEK_END) > LIBRARY_MAX)
+        e = err_set(ei, failure, "%s is larger than %s", path, str_bytes(most, sizeof(most), LIBRARY_MAX));
+    close(fd);
     return e;
 }
 

@@ -1,12 +1,18 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
-/* Whole files, to and from memory. Layer 0. */
+/* Files that somebody names. Layer 0. */
 #include "base/buf.h"
 #include <stdio.h>
 
 /* Appends what the file holds. Whatever goes wrong is `failure`, with a sentence; ei->os_errno is ENOENT when there is
- * no such file, 0 when it is larger than out may grow. */
+ * no such file, 0 when it is larger than out may grow, or no file: a folder, a device, a pipe that nothing comes out of
+ * for 5 s. */
 enum err file_read(const char *path, struct buf *out, enum err failure, struct errinfo *ei) WARN_UNUSED;
+/* The same to begin with, for one that is read bit by bit: *out is the caller's to fclose. */
+enum err file_open(const char *path, FILE **out, enum err failure, struct errinfo *ei) WARN_UNUSED;
+/* For one that a library opens by its name, perhaps many times: that it is a file, no pipe, of at most 16 MiB, and may
+ * be read. */
+enum err file_readable(const char *path, enum err failure, struct errinfo *ei) WARN_UNUSED;
 /* Writes text beside the file, as PATH.new, then puts it in its place: a full disk does not cost what is there. ERR_IO.
  */
 enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;

@@ -1,6 +1,7 @@
 /* Where the parts are. Nothing here opens a connection: target_probe.c does. */
 #include "drive/target.h"
 #include "base/dotenv.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/api/scheme.h"
@@ -219,10 +220,7 @@ static enum err users_line(struct target *t, struct sv line, const char *file, i
 static enum err users_of_file(struct target *t, const char *file, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(USERS_FILE_MAX);
-    enum err err = ERR_OK;
-    if (access(file, R_OK) != 0)
-        return err_sys(ei, ERR_USAGE, "cannot read %s", file);
-    err = dotenv_read_file(file, &text, ei);
+    enum err err = file_read(file, &text, ERR_USAGE, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line;
     for (int i = 1; !err && sv_split(&rest, '\n', &line); i++)
         err = users_line(t, line, file, i, ei);

@@ -1,5 +1,6 @@
 /* Which host keys are trusted: OpenSSH's file of known hosts, by its own rule that another port is another host. */
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/ssh_int.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define KNOWN_LINE_MAX 16384
+#define KNOWN_FILE_MAX (16 << 20)
 
 /* The kinds of host key: what libssh2 calls them here and there, most wanted first. */
 static const struct {
@@ -38,12 +40,12 @@ static const char *known_name(const struct ssh *s, char *dst, size_t n)
 
 /* libssh2 takes the last byte of a line for its end, whatever it is. A line that it does not understand (a mark, a kind
  * of key it has not) is one host less, not the end. */
-static void load_lines(struct ssh_client *c, FILE *f)
+static void load_lines(struct ssh_client *c, struct sv rest)
 {
-    char *raw = mem_alloc(KNOWN_LINE_MAX);
-    struct buf line = BUF_INIT(KNOWN_LINE_MAX + 1);
-    for (int at = 1; fgets(raw, KNOWN_LINE_MAX, f); at++) {
-        struct sv text = sv_trim(sv_of(raw));
+    struct sv text;
+    struct buf line = BUF_INIT(KNOWN_LINE_MAX);
+    for (int at = 1; sv_split(&rest, '\n', &text); at++) {
+        text = sv_trim(text);
         buf_reset(&line);
         if (text.n == 0 || text.p[0] == '#')
             continue;
@@ -52,7 +54,6 @@ static void load_lines(struct ssh_client *c, FILE *f)
             LOGD("ssh", "%s line %d is passed over", c->known_file, at);
     }
     buf_done(&line);
-    mem_free(raw);
 }
 
 enum err ssh_hosts_load(struct ssh_client *c, struct errinfo *ei)
@@ -66,14 +67,12 @@ enum err ssh_hosts_load(struct ssh_client *c, struct errinfo *ei)
         e = buf_appendf(&name, "%s/.ssh/known_hosts", home);
     c->known_file = mem_strdup(e == ERR_OK && name.len ? buf_cstr(&name) : "~/.ssh/known_hosts");
     buf_done(&name);
-    FILE *f = fopen(c->known_file, "re");
-    if (f) {
-        load_lines(c, f);
-        fclose(f);
-    } else if (c->conf.known_hosts) {
-        return err_sys(ei, ERR_ENV, "cannot read the known hosts in %s", c->known_file);
-    }
-    return ERR_OK;
+    struct buf text = BUF_INIT(KNOWN_FILE_MAX);
+    e = file_read(c->known_file, &text, ERR_ENV, ei);
+    if (e == ERR_OK)
+        load_lines(c, (struct sv){buf_cstr(&text), text.len});
+    buf_done(&text);
+    return c->conf.known_hosts ? e : ERR_OK;
 }
 
 static int look_up(const struct ssh *s, const char *key, size_t n, int kind)

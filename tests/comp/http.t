@@ -8,7 +8,7 @@ use lib "$FindBin::Bin/../lib";
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
 use JSON::PP;
-use POSIX ();
+use POSIX qw(mkfifo);
 use Sim;
 use Socket qw(SOL_SOCKET SO_LINGER);
 use Test::More;
@@ -204,9 +204,13 @@ subtest 'TLS' => sub {
 };
 
 subtest 'arguments' => sub {
+    my $fifo = "$dir/fifo";
+    mkfifo($fifo, 0600) or die "$fifo: $!";
     for my $case (
         [2, qr/needs http/, 'ftp://127.0.0.1/'], [2, qr/names no host/, 'http:///x'], [2, qr/blank/, "$url/a b"], [2, qr/--header/, $url, '-H', 'nonsense'],
-        [2, qr/-c takes a whole number/, $url, '-c', '0'], [2, qr/cannot read/, $url, '-T', "$dir/none"], [3, qr/not this machine.*--allow-host/, 'http://192.0.2.1/'],
+        [2, qr/-c takes a whole number/, $url, '-c', '0'], [2, qr/cannot read/, $url, '-T', "$dir/none"],
+        [2, qr/a folder, not a file/, $url, '-T', $dir], [2, qr/nothing comes out of this pipe/, $url, '-T', $fifo], [2, qr/a pipe, not a file/, $url, '--cacert', $fifo],
+        [2, qr/nobody reads from this pipe/, $url, '--json', $fifo], [3, qr/not this machine.*--allow-host/, 'http://192.0.2.1/'],
         [3, qr/production/, 'http://prod.example.com/'],
         ) {
         my ($status, $sentence, @args) = @$case;

@@ -2,6 +2,7 @@
  * scenarios ask for; status 0 stays "no answer". */
 
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "drive/sftp/read.h"
 #include "drive/sftp/sftp.h"
@@ -276,6 +277,8 @@ static enum err open_state(struct api *a, const struct api_conf *conf, const str
     enum err e = str_url_decode(&base, sv_of(url->path));
     if (e != ERR_OK)
         e = err_set(ei, ERR_USAGE, "the path of TMA_URL cannot be decoded");
+    if (e == ERR_OK && t && t->ssh_key) /* libssh2 opens it by its name */
+        e = file_readable(t->ssh_key, ERR_ENV, ei);
     if (e == ERR_OK && shared.users == 0) {
         const struct ssh_client_conf cc = {.known_hosts = t ? t->known_hosts : NULL, .insecure = t && t->insecure};
         e = ssh_client_new(&shared.client, conf->loop, &cc, ei);
