@@ -4,6 +4,7 @@
  * the same through the drive, each figure beside that of the layer it rests on. Layer 3. */
 #include "base/mem.h"
 #include "drive/cmd.h"
+#include "drive/proc.h"
 
 /* The figures in the order of the table: symbol, JSON key, text, unit, what it rests on (itself: nothing below). */
 /* clang-format off */
@@ -43,11 +44,12 @@ struct baseline {
     struct cmd_ctx *ctx;
     int64_t each_us;         /* how long each figure is measured */
     const char *dir, *iperf; /* iperf NULL: a server of our own on this machine */
-    bool stop;               /* interrupted: nothing more is begun */
+    struct proc tool;        /* that runs now; an interruption ends it */
     double value[BASE_COUNT];
     bool known[BASE_COUNT];
     char why[LAYER_COUNT][200]; /* a layer that was not measured, or not whole; "" */
 };
+bool baseline_stopped(const struct baseline *b);                        /* interrupted: nothing more is begun */
 void baseline_set(struct baseline *b, enum base_row row, double value); /* measured: in the row's own unit */
 
 /* One operation again and again, in so many lanes, until the time is over or one fails; then the next row, until all

@@ -43,6 +43,11 @@ static const struct {
 #undef X
 };
 
+bool baseline_stopped(const struct baseline *b)
+{
+    return *b->ctx->interrupts > 0;
+}
+
 void baseline_set(struct baseline *b, enum base_row row, double value)
 {
     b->value[row] = value;
@@ -61,7 +66,7 @@ static void beat_lane(void *arg)
     struct beat_lane *l = arg;
     struct beat *k = l->k;
     struct errinfo why = {0};
-    while (!k->failed && !k->b->stop && !mono_passed(k->until)) {
+    while (!k->failed && !baseline_stopped(k->b) && !mono_passed(k->until)) {
         if (k->once(k, l->number, &why)) {
             k->done++;
         } else if (!k->failed) {
@@ -89,7 +94,7 @@ static MAY_YIELD double beat_run(struct beat *k, unsigned lanes)
 
 enum err beat_rows(struct baseline *b, const struct beat_row *each, size_t n, void *arg, struct errinfo *ei)
 {
-    for (size_t i = 0; i < n && !b->stop; i++) {
+    for (size_t i = 0; i < n && !baseline_stopped(b); i++) {
         struct beat k = {.b = b, .arg = arg, .once = each[i].once};
         double rate = beat_run(&k, each[i].lanes);
         if (k.failed)
@@ -186,7 +191,9 @@ static enum err verify(const void *arg, struct errinfo *ei)
 
 static void on_interrupt(void *arg)
 {
-    ((struct baseline *)arg)->stop = true;
+    struct baseline *b = arg;
+    if (b->tool.pid)
+        proc_kill_session(&b->tool);
 }
 
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
@@ -194,17 +201,22 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     const struct baseline_options *o = arg;
     struct baseline b = {.ctx = ctx, .each_us = o->each_us, .dir = o->dir, .iperf = o->iperf};
     enum err e = ERR_OK;
-    for (unsigned l = 0; l < LAYER_COUNT && !b.stop; l++) {
+    for (unsigned l = 0; l < LAYER_COUNT; l++) {
         struct errinfo why = {0};
         if (!asked_for(&o->only, layers[l].name))
             continue;
+        if (baseline_stopped(&b)) {
+            str_fit(b.why[l], sizeof(b.why[l]), "not measured: interrupted");
+            continue;
+        }
         if (!ctx->common->quiet)
             fprintf(ctx->out, "measuring %s\n", layers[l].name);
         ctx->on_interrupt_arg = &b;
         ctx->on_interrupt = on_interrupt;
         enum err one = layers[l].measure(&b, &why);
-        b.stop = b.stop || *ctx->interrupts > 0;
-        if (one == ERR_OK || one == ERR_INTERRUPTED)
+        if (baseline_stopped(&b))
+            str_fit(b.why[l], sizeof(b.why[l]), "not measured to the end: interrupted");
+        if (one == ERR_OK || baseline_stopped(&b))
             continue;
         str_format(b.why[l], sizeof(b.why[l]), "not measured: %s", err_message(&why));
         if (e == ERR_OK &&

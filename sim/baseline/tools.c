@@ -67,9 +67,13 @@ static MAY_YIELD enum err run_tool(struct baseline *b, const char *const *argv, 
 {
     char log[330], words[160];
     int status = 0;
+    if (baseline_stopped(b))
+        return ERR_INTERRUPTED;
     snprintf(log, sizeof(log), "%s/log", dir);
     const struct proc_spec spec = {.argv = argv, .cwd = ".", .log = log, .dies_with_us = true};
-    enum err e = proc_run(b->ctx->loop, &spec, mono_add(mono_now(), b->each_us + TOOL_GRACE_US), NULL, &status, ei);
+    enum err e = proc_run(b->ctx->loop, &spec, mono_add(mono_now(), b->each_us + TOOL_GRACE_US), &b->tool, &status, ei);
+    if (baseline_stopped(b))
+        return ERR_INTERRUPTED;
     if (e != ERR_OK || status == 0)
         return e;
     last_words(log, words);
@@ -104,6 +108,7 @@ static MAY_YIELD enum err fio(struct baseline *b, const struct disk_job *j, cons
     snprintf(rw, sizeof(rw), "--rw=%s", j->rw);
     const char *argv[] = {"fio",
                           "--name=drivesim",
+                          "--thread", /* its jobs as processes would have a session each, and outlive it */
                           file,
                           out,
                           "--output-format=json",
@@ -139,7 +144,7 @@ enum err baseline_disk(struct baseline *b, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     bool direct = true;
-    for (size_t i = 0; i < ARRAY_LEN(disk_jobs) && e == ERR_OK && !b->stop; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(disk_jobs) && e == ERR_OK && !baseline_stopped(b); i++) {
         e = fio(b, &disk_jobs[i], dir, direct, ei);
         if (e == ERR_ENV && direct && i == 0) { /* not every file system lets the page cache be passed by */
             direct = false;
@@ -211,7 +216,7 @@ static MAY_YIELD enum err iperf(struct baseline *b, const char *host, const char
     enum err e = run_tool(b, argv, dir, ei);
     enum err read = read_report(report, "iperf3", &root, e == ERR_OK ? ei : NULL);
     const char *problem = json_str(json_get(root, "error"));
-    if (problem)
+    if (problem && e != ERR_INTERRUPTED)
         e = err_set(ei, ERR_ENV, "iperf3 to %s port %s: %s", host, port, problem);
     else if (e == ERR_OK && (e = read) == ERR_OK &&
              !json_f64(json_get(json_get(json_get(root, "end"), "sum_received"), "bits_per_second"), &bits))

@@ -2,6 +2,7 @@
 # measured says what is missing.
 use strict;
 use warnings;
+use Cwd qw(realpath);
 use File::Path qw(make_path);
 use Test::More;
 use lib 'tests/lib';
@@ -65,6 +66,24 @@ subtest 'what is not there' => sub {
     $r = $stack->sim([qw(baseline --only drive --time 100ms)], env => { TMA_LOAD_PASSWORD => 'another' });
     is $r->{status}, 3, 'a drive that was not seeded' or diag $r->{out}, $r->{err};
     like $r->{err}, qr/sim seed/, 'says what to do';
+};
+
+# Of ten minutes a figure nothing is waited for.
+subtest 'interrupted' => sub {
+    my %at_work = (
+        disk => sub { my @data = glob "$stack->{dir}/disk/drivesim-baseline-*/data"; return scalar @data },
+        drive => sub { $stack->sql("SELECT count(*) FROM files WHERE name LIKE 'base-%'") },
+    );
+    for my $layer (sort keys %at_work) {
+        my $h = $stack->start([ qw(baseline --time 600s --dir disk --only), $layer eq q(disk) ? q(disk,redis) : $layer ]);
+        ok Sim::wait_until($at_work{$layer}), "$layer is being measured";
+        kill 'INT', $h->{pid};
+        my $r = Sim::sim_finish($h);
+        is $r->{status}, 130, 'status 130' or diag $r->{out}, $r->{err};
+        like $r->{out}, qr/^$layer: not measured to the end: interrupted$/m, 'says so';
+        is_deeply [grep { (readlink "$_/exe" // '') =~ m{/fio$} && (readlink "$_/cwd" // '') eq realpath($stack->{dir}) } glob '/proc/[0-9]*'], [], 'no tool is left';
+        is_deeply [glob "$stack->{dir}/disk/*"], [], 'nothing on the disk';
+    }
 };
 
 subtest 'arguments' => sub {
