@@ -2,13 +2,11 @@
 #include "base/rng.h"
 #include "live.h"
 #include "net/sftp.h"
+#include "ssh_setup.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static struct loop *loop;
-static struct ssh_client *client;
-static struct errinfo why;
 static struct sftp_reply reply;
 
 #define MUST(call)                                                                                                     \
@@ -35,17 +33,7 @@ static int setup(void **state)
 {
     (void)state;
     const struct ssh_client_conf conf = {.known_hosts = env("SSHD_KNOWN_HOSTS")};
-    return loop_new(&loop, &why) != ERR_OK || ssh_client_new(&client, loop, &conf, &why) != ERR_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    int left = (int)coro_count();
-    ssh_client_free(&client);
-    coro_pool_trim();
-    loop_free(&loop);
-    return left;
+    return ssh_up(&conf);
 }
 
 static struct sftp *open_session(void)

@@ -1,8 +1,6 @@
 /* The sftp dialect against OpenSSH, with posix-rename and without: run by tests/sys/sftp_client.t with SSHD_* in the
  * environment. */
 #include "live_api.h"
-#include <string.h>
-#include <unistd.h>
 
 static int setup(void **state)
 {
@@ -34,44 +32,6 @@ static int teardown(void **state)
     return live_api_down();
 }
 
-static struct content body_of(uint64_t key, uint64_t size)
-{
-    return (struct content){.key = key, .revision = 1, .size = size, .ext = "txt"};
-}
-
-static struct drive_file upload(const char *parent, const char *name, uint64_t key, int status)
-{
-    const struct content c = body_of(key, 70000);
-    const struct api_upload u = {.parent_id = parent, .name = name, .content = &c, .modified = {1700000000 * US_PER_S}};
-    struct drive_file f = {.id = NULL};
-    ANSWERS(api_upload(app, &u, mem, &f, &r), status);
-    return f;
-}
-
-static int check(void *arg, const char *p, size_t n)
-{
-    return content_check_feed(arg, p, n) ? 0 : 1;
-}
-
-static void holds(const char *id, uint64_t key, uint64_t size)
-{
-    const struct content c = body_of(key, size);
-    struct content_check k;
-    content_check_init(&k, &c, 0);
-    ANSWERS(api_download(app, id, 0, 0, check, &k, NULL, 0, &r), 200);
-    assert_true(content_check_complete(&k));
-}
-
-static size_t entries(const char *folder, const char *name)
-{
-    struct drive_listing l;
-    size_t n = 0;
-    ANSWERS(api_list(app, folder, mem, &l, &r), 200);
-    for (size_t i = 0; i < l.n; i++)
-        n += !name || strcmp(l.items[i].name, name) == 0;
-    return n;
-}
-
 /* S03: what is there already is a conflict, verified by looking, and stays as it was. */
 static void taken_names(void **state)
 {
@@ -81,15 +41,15 @@ static void taken_names(void **state)
     ANSWERS(api_folder_create(app, NULL, "Folder", mem, &f, &r), 409);
     assert_string_equal(r.code, "EXISTS");
     assert_int_equal(r.outcome, OUT_CONFLICT);
-    struct drive_file one = upload(NULL, "one.txt", 1, 200), two = upload(NULL, "two.txt", 2, 200);
-    upload(NULL, "two.txt", 3, 409);
+    struct drive_file one = upload(NULL, "one.txt", 1), two = upload(NULL, "two.txt", 2);
+    ANSWERS(try_upload(NULL, "two.txt", 3), 409);
     ANSWERS(api_rename(app, one.id, "two.txt", mem, &f, &r), 409);
-    holds(one.id, 1, 70000);
-    holds(two.id, 2, 70000);
-    upload(folder.id, "one.txt", 4, 200);
+    holds(one.id, 1);
+    holds(two.id, 2);
+    upload(folder.id, "one.txt", 4);
     const char *ids[] = {one.id};
     ANSWERS(api_move(app, ids, 1, folder.id, &r), 409);
-    holds(one.id, 1, 70000);
+    holds(one.id, 1);
     assert_int_equal(entries(NULL, NULL), 3); /* nothing temporary is left or shown */
 }
 
@@ -98,11 +58,11 @@ static void taken_names(void **state)
 static void a_save_leaves_one_file(void **state)
 {
     (void)state;
-    const struct content c = body_of(9, 123456);
-    struct drive_file f = upload(NULL, "X.docx", 8, 200), saved;
+    const struct content c = body_of(9);
+    struct drive_file f = upload(NULL, "X.docx", 8), saved;
     ANSWERS(api_replace(app, f.id, f.name, NULL, NULL, &c, mem, &saved, &r), 200);
     assert_string_equal(saved.id, f.id);
-    holds(f.id, 9, 123456);
+    holds(f.id, 9);
     assert_int_equal(entries(NULL, "X.docx"), 1);
     assert_int_equal(entries(NULL, NULL), 1);
     const char *ids[] = {f.id};
@@ -119,18 +79,18 @@ static void ids_move_with_their_entries(void **state)
     struct drive_file a, b, f, info;
     ANSWERS(api_folder_create(app, NULL, "A", mem, &a, &r), 200);
     ANSWERS(api_folder_create(app, NULL, "B", mem, &b, &r), 200);
-    f = upload(a.id, "f.txt", 1, 200);
+    f = upload(a.id, "f.txt", 1);
     const char *ids[] = {a.id}, *into_itself[] = {b.id};
     ANSWERS(api_move(app, ids, 1, b.id, &r), 200);
     ANSWERS(api_rename(app, b.id, "B and more", mem, &b, &r), 200);
-    holds(f.id, 1, 70000);
+    holds(f.id, 1);
     ANSWERS(api_info(app, f.id, mem, &info, NULL, &r), 200);
     struct api_totals totals = {0};
     ANSWERS(api_info(app, f.id, mem, NULL, &totals, &r), 200);
     assert_true(totals.bytes == -1);
     assert_string_equal(info.name, "f.txt");
     assert_string_equal(info.parent_id, a.id);
-    assert_true(info.size == 70000 && info.modified.us == 1700000000 * US_PER_S);
+    assert_true(info.size == (int64_t)body_of(1).size && info.modified.us == 1700000000 * US_PER_S);
     ANSWERS(api_move(app, into_itself, 1, a.id, &r), 409);
     ANSWERS(api_rename(app, b.id, "a/b", mem, &b, &r), 400);
 }
@@ -142,8 +102,8 @@ static void copies_and_removals_are_whole(void **state)
     struct api_job job;
     ANSWERS(api_folder_create(app, NULL, "A", mem, &a, &r), 200);
     ANSWERS(api_folder_create(app, a.id, "B", mem, &b, &r), 200);
-    upload(a.id, "1.txt", 1, 200);
-    upload(b.id, "2.txt", 2, 200);
+    upload(a.id, "1.txt", 1);
+    upload(b.id, "2.txt", 2);
     const char *ids[] = {a.id};
     ANSWERS(api_copy(app, ids, 1, NULL, &job, &r), 200);
     assert_true(job.done && !job.failed);
@@ -164,9 +124,9 @@ static void copies_and_removals_are_whole(void **state)
 static void a_lost_session_is_renewed(void **state)
 {
     (void)state;
-    struct drive_file f = upload(NULL, "f.txt", 1, 200);
+    struct drive_file f = upload(NULL, "f.txt", 1);
     api_cancel(app);
-    holds(f.id, 1, 70000);
+    holds(f.id, 1);
 }
 
 #define CASE(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

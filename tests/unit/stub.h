@@ -105,6 +105,26 @@ static inline void stub_reset(int fd)
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
 }
 
+/* What stub_play answers to each connection's one request; then it is closed. */
+struct stub_script {
+    const char *answer;
+    bool reset;
+};
+
+static inline void stub_play(struct stub *s, int fd, int number)
+{
+    const struct stub_script *script = s->arg;
+    char head[8192];
+    (void)number;
+    if (!stub_head(s, fd, head, sizeof head))
+        return;
+    stub_send(fd, script->answer);
+    if (script->reset && *script->answer)
+        usleep(20000); /* what was sent is read before the reset overtakes it */
+    if (script->reset)
+        stub_reset(fd);
+}
+
 static void *stub_conn_main(void *arg)
 {
     struct stub_conn *c = arg;

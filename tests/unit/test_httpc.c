@@ -355,28 +355,11 @@ static void proxy_variables_are_ignored(void **state)
 
 /* ---- odd and bad answers ---- */
 
-struct script {
-    const char *answer; /* then the connection is closed */
-    bool reset;
-};
-
-static void play(struct stub *s, int fd, int number)
-{
-    const struct script *script = s->arg;
-    char head[8192];
-    (void)number;
-    if (!stub_head(s, fd, head, sizeof head))
-        return;
-    stub_send(fd, script->answer);
-    if (script->reset)
-        stub_reset(fd);
-}
-
 static void answers_as_they_come(void **state)
 {
     (void)state;
     static const struct {
-        struct script script;
+        struct stub_script script;
         enum err err;
         int status;
         const char *body, *message;
@@ -416,8 +399,8 @@ static void answers_as_they_come(void **state)
         {{"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", false}, ERR_PROTO, 0, "", "no usable answer"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct script script = rows[i].script;
-        struct stub *s = stub_start(play, &script);
+        struct stub_script script = rows[i].script;
+        struct stub *s = stub_start(stub_play, &script);
         struct httpc_peer *p = peer_at(s->url, NULL);
         struct http_req req = get_of("/");
         struct http_resp r;

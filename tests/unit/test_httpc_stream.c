@@ -90,32 +90,13 @@ static bool wait_data(struct watch *w, size_t n)
 
 /* ---- scripts ---- */
 
-struct script {
-    const char *text;
-    bool reset;
-};
-
-static void play(struct stub *s, int fd, int number)
-{
-    const struct script *script = s->arg;
-    char head[8192];
-    (void)number;
-    if (!stub_head(s, fd, head, sizeof head))
-        return;
-    stub_send(fd, script->text);
-    if (script->reset) {
-        usleep(20000); /* what was sent is read before the reset overtakes it */
-        stub_reset(fd);
-    }
-}
-
 #define EVENTS "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 
 static void ways_to_end(void **state)
 {
     (void)state;
     static const struct {
-        struct script script;
+        struct stub_script script;
         int opens, status;
         enum err err;
         const char *data, *error_body, *retry_after;
@@ -139,8 +120,8 @@ static void ways_to_end(void **state)
         {{"garbage\r\n\r\n", false}, 0, 0, ERR_PROTO, "", "", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct script script = rows[i].script;
-        struct stub *s = stub_start(play, &script);
+        struct stub_script script = rows[i].script;
+        struct stub *s = stub_start(stub_play, &script);
         struct httpc_peer *p = peer_at(s->url, NULL);
         struct watch w = {0};
         httpc_peer_header(p, "Cookie", "token=1");
@@ -181,8 +162,8 @@ static void a_large_error_body_is_cut(void **state)
     char *text = mem_zalloc(100001);
     memset(text, 'x', 100000);
     memcpy(text, "HTTP/1.1 500 No\r\n\r\n", 19);
-    struct script script = {text, false};
-    struct stub *s = stub_start(play, &script);
+    struct stub_script script = {text, false};
+    struct stub *s = stub_start(stub_play, &script);
     struct httpc_peer *p = peer_at(s->url, NULL);
     struct watch w = {0};
     watch_open(&w, p, "/", 0);
@@ -322,8 +303,8 @@ static void closing_inside_callbacks(void **state)
 static void reconnecting_and_freeing_inside_on_close(void **state)
 {
     (void)state;
-    struct script script = {EVENTS "\r\nx", false};
-    struct stub *s = stub_start(play, &script);
+    struct stub_script script = {EVENTS "\r\nx", false};
+    struct stub *s = stub_start(stub_play, &script);
     struct watch second = {.free_peer_on_close = true}, first = {.open_on_close = &second};
     watch_open(&first, peer_at(s->url, NULL), "/1", 0);
     assert_true(wait_closed(&first));

@@ -1,27 +1,13 @@
 /* What a sign-in makes of servers that end it early: S06's split between refused and timed out, by a scripted one. */
 #include "net/sftp.h"
+#include "ssh_setup.h"
 #include "stub.h"
-#include "unit.h"
-
-static struct loop *loop;
-static struct ssh_client *client;
-static struct errinfo why;
 
 static int setup(void **state)
 {
     const struct ssh_client_conf conf = {.insecure = true};
     (void)state;
-    return loop_new(&loop, &why) != ERR_OK || ssh_client_new(&client, loop, &conf, &why) != ERR_OK;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    int left = (int)coro_count();
-    ssh_client_free(&client);
-    coro_pool_trim();
-    loop_free(&loop);
-    return left;
+    return ssh_up(&conf);
 }
 
 /* One behaviour a row: what is sent, and how it ends. */
