@@ -24,8 +24,8 @@ use IO::Select;
 use IO::Socket::INET;
 use JSON::PP;
 use MIME::Base64;
-use POSIX ();
 use Time::HiRes qw(time);
+use parent 'Fake';
 
 my $J = JSON::PP->new->latin1->canonical;
 
@@ -34,27 +34,12 @@ sub new {
     my $c = { users => { ann => 'pw' }, prefix => '/dav', etags => 'strong', hrefs => 'encoded', locks => 1, %conf };
     my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => 0, Listen => 128, ReuseAddr => 1) or die "listen: $!";
     $c->{port} = $listen->sockport;
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM);
-        $SIG{PIPE} = 'IGNORE';
-        my $self = bless { c => $c, tree => {}, bins => {}, log => [], rules => [], n => 0, locks => {} }, 'FakeDav::Server';
-        eval { $self->serve($listen); 1 } or print STDERR "FakeDav: $@";
-        POSIX::_exit(0);
-    }
-    return bless { pid => $pid, owner => $$, %$c }, $class;
+    my $server = bless { c => $c, tree => {}, bins => {}, log => [], rules => [], n => 0, locks => {} }, 'FakeDav::Server';
+    return $class->start($c->{port}, sub { $server->serve($listen) }, %$c);
 }
+sub json { return $J }
 sub url { my ($s, $user) = @_; $user //= 'ann'; return "webdav://$user:$s->{users}{$user}\@127.0.0.1:$s->{port}$s->{prefix}" }
 sub origin { return "http://127.0.0.1:$_[0]{port}" }
-sub _ctl {
-    my ($self, $what, $arg) = @_;
-    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) or die "fake gone: $!";
-    my $body = $J->encode({ what => $what, arg => $arg });
-    print {$s} "POST /_ctl HTTP/1.1\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
-    my $all = do { local $/; <$s> };
-    return $J->decode((split /\r\n\r\n/, $all, 2)[1])->{result};
-}
-sub rule { my ($self, %r) = @_; $r{path} = "$r{path}" if defined $r{path}; return $self->_ctl(rule => \%r) }
 # Only what is new is fetched: a test may look again and again.
 sub log { my ($self) = @_; push @{ $self->{seen} }, @{ $self->_ctl(log => scalar @{ $self->{seen} //= [] }) }; return $self->{seen} }      # [{method, path, status, headers => {lower-case name => value}, body => of a PROPFIND}]
 sub tree { return $_[0]->_ctl('tree') }    # {path => size, or -1 of a folder}; of all users
@@ -65,14 +50,6 @@ sub lock { my ($self, @a) = @_; return $self->_ctl(lock => \@a) }
 sub locks { return $_[0]->_ctl('locks') }    # {path => owner}
 sub put { my ($self, $path, $data) = @_; return $self->_ctl(put => [ $path, $data ]) }    # data undef: a folder
 sub count { my ($self, $re) = @_; return scalar grep { "$_->{method} $_->{path}" =~ $re } @{ $self->log } }
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} or return;
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    return;
-}
-sub DESTROY { my ($self) = @_; local ($?, $@); $self->stop if $self->{owner} == $$; return }
 
 package FakeDav::Server;
 use strict;

@@ -21,9 +21,9 @@ use warnings;
 use Errno qw(EAGAIN EWOULDBLOCK EINTR);
 use IO::Socket::INET;
 use JSON::PP;
-use POSIX ();
 use Socket qw(SOL_SOCKET SO_LINGER SO_SNDBUF IPPROTO_TCP TCP_NODELAY);
 use Time::HiRes qw(time);
+use parent 'Fake';
 
 my $J = JSON::PP->new->utf8->canonical;
 my %DEFAULT = (
@@ -40,15 +40,9 @@ sub new {
     my $c = { %DEFAULT, %conf, caps => { %{ $DEFAULT{caps} }, %$caps } };
     my $listen = _listen($c->{port});
     $c->{port} = $listen->sockport;
-    my $pid = fork // die "fork: $!";
-    if (!$pid) {
-        $SIG{$_} = 'DEFAULT' for qw(INT TERM);
-        $SIG{PIPE} = 'IGNORE';
-        eval { ($c->{server} // 'FakeDrive::Server')->new($c, $listen)->serve; 1 } or print STDERR "FakeDrive: $@";
-        POSIX::_exit(0);
-    }
+    my $self = $class->start($c->{port}, sub { ($c->{server} // 'FakeDrive::Server')->new($c, $listen)->serve });
     close $listen;
-    return bless { pid => $pid, port => $c->{port}, owner => $$ }, $class;
+    return $self;
 }
 
 sub _listen {
@@ -58,24 +52,7 @@ sub _listen {
 }
 
 sub url { return "http://127.0.0.1:$_[0]{port}" }
-sub port { return $_[0]{port} }
-sub pid { return $_[0]{pid} }
-
-# One control call; its answer decoded.
-sub _ctl {
-    my ($self, $what, $arg) = @_;
-    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 5) // die "fake drive gone: $!";
-    my $body = $J->encode({ what => $what, arg => $arg });
-    print {$s} "POST /_ctl HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
-    my $all = do { local $/; <$s> };
-    return $J->decode((split /\r\n\r\n/, $all, 2)[1])->{result};
-}
-
-sub rule {
-    my ($self, %r) = @_;
-    $r{path} = "$r{path}" if defined $r{path};
-    return $self->_ctl(rule => \%r);
-}
+sub json { return $J }
 sub rules_clear { return $_[0]->_ctl('rules_clear') }
 sub outage { return $_[0]->_ctl(outage => $_[1]) }
 sub cut_streams { return $_[0]->_ctl('cut_streams') }
@@ -87,15 +64,6 @@ sub log { return $_[0]->_ctl('log') }       # [{t, method, path, status, login, 
 sub state { return $_[0]->_ctl('state') }   # {files, folders, trashed, locks, streams, connections_max, uploads, replaced}
 sub nodes { return $_[0]->_ctl('nodes') }   # [{id, name, type, parent, trashed, account, size}] of all there is
 sub count { my ($self, $re) = @_; return $self->_ctl(count => "$re") } # without sending the whole log each time
-
-sub stop {
-    my ($self) = @_;
-    my $pid = delete $self->{pid} or return;
-    kill 'KILL', $pid;
-    waitpid $pid, 0;
-    return;
-}
-sub DESTROY { my ($self) = @_; local ($?, $@); $self->stop if $self->{owner} == $$; return }
 
 # ---- the child ------------------------------------------------------------------------------------------------------
 
