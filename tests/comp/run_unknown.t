@@ -5,7 +5,7 @@ use Test::More;
 use lib 'tests/lib';
 use Runs;
 
-my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 60);
+my $d = FakeDrive->new(sub_users => 1, folders => 4, files => 200); # few of which two change
 my $h = start_run($d, qw(4 4 120 6), mix("download 2\nupload 2\nsave 3\nrename 2\nmove 1\ntrash 1\nnew_folder 1\n"));
 in_window($h);
 $d->rule(path => qr{/(upload|rename|replace|move|delete|folder)$}, close => 1, times => 6);

@@ -124,7 +124,7 @@ sub asked {
 # ---- many apps that change things: the views are right all the same, also where ETags do not do what they should
 for my $frozen (0, 1) {
     my $d = seeded(0.01, $frozen ? (frozen => 1) : ());
-    my $r = run_on($d, qw(run 4 8 120 5 --poll 1s --grace 60s --mix), "$dir/writes");
+    my $r = run_on($d, qw(run 4 8 120 5 --poll 1s --mix), "$dir/writes");
     my $what = $frozen ? 'ETags that never change' : 'ETags that tell';
     is $r->{status}, 0, "$what: a run" or diag $r->{out}, $r->{err};
     cmp_ok $r->{json}{actions}{done}, '>', 10, "$what: at work";

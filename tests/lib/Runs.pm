@@ -15,16 +15,13 @@ my $n = 0;
 
 sub run_folder { return $dir }
 
-# The end of a run waits for its apps at most so long, unless a test is about that: on a busy machine 15 s may not do.
-my @PATIENT = qw(--grace 60s);
-
 # Starts sim run @args against a FakeDrive or URL, or with options of sim_start; done_run waits for its end and reads its
 # JSON into {json}; {seconds} then tells when that was written, so that runs side by side may be looked at in any order.
 sub start_run {
     my ($server, @args) = @_;
     my $json = "$dir/" . ++$n . '.json';
     my %opt = ref $server eq 'HASH' ? %$server : (env => { TMA_URL => ref $server ? $server->url : $server });
-    my $h = sim_start(['run', @args, (grep { /^--grace/ } @args) ? () : @PATIENT, '--json', $json], %opt, dir => $dir);
+    my $h = sim_start(['run', @args, '--json', $json], %opt, dir => $dir);
     $h->{json_name} = $json;
     return $h;
 }

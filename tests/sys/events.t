@@ -19,7 +19,7 @@ my ($j, $met_expired, $dropped);
 for my $life (16, 48, 144) {
     $server->stop;
     $server = Serve->new($stack, '--token-lifetime', "${life}s", qw(--stream-backlog 4KiB));
-    $r = $stack->sim([qw(run 8 40 220), $life + 2, qw(--grace 60s --slow-readers 25% --reconnect-storm 4 --mix mix --json run.json --fail-on events.lost==0 --fail-on), 'event.p50<10s'],
+    $r = $stack->sim([qw(run 8 40 220), $life + 2, qw(--slow-readers 25% --reconnect-storm 4 --mix mix --json run.json --fail-on events.lost==0 --fail-on), 'event.p50<10s'],
         env => { TMA_URL => $server->url });
     $j = json_file("$stack->{dir}/run.json");
     $met_expired = grep { $_->{reason} =~ /401/ } @{ $j->{failures} };

@@ -33,7 +33,7 @@ sub check_of { my ($json) = @_; return map { $_->{name} => $_ } @{ $json->{check
 
 subtest 'apps at three servers, one of which is killed' => sub {
     my $spread = Spread->new($first_port, $second->port, $third->port);
-    my $run = $stack->start([qw(run 12 8 120 10 --grace 60s --json), "$dir/json"], env => { TMA_URL => $spread->url });
+    my $run = $stack->start([qw(run 12 8 120 10 --json), "$dir/json"], env => { TMA_URL => $spread->url });
     ok sim_await($run, sub { $_[0]{out} =~ /the measured window begins/ }), 'at work' or diag $run->{out};
     my $written = sub { return $stack->sql('SELECT count(*) FROM changes') };
     my $before = $written->();
