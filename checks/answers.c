@@ -122,7 +122,8 @@ static void report(struct judge *k, const struct journal_trouble *t)
         snprintf(email, sizeof(email), " as %s", k->j->emails[t->login]);
     check_detail(k->r, "%s of app %" PRIu32 "%s%s%s, %s at %s after %.1f s%s (%s); look for it in the server's log",
                  drive_op_text((enum drive_op)t->op), t->app, email, file[0] ? " of " : "", file,
-                 t->how == LEDGER_CLOSED ? "its connection closed in place of an answer" : "given up without an answer",
+                 t->how == LEDGER_CLOSED ? "its connection was closed instead of an answer"
+                                         : "given up without an answer",
                  journal_time(at, t->wall_us), (double)(t->to_us - t->from_us) / 1e6,
                  t->how == LEDGER_CLOSED ? "" : ", in which the server answered others", t->why);
 }
@@ -154,7 +155,7 @@ static void run(struct check_ctx *c, struct check_result *r)
         r, "%zu writes and downloads answered, %s forgotten or hung up on, %" PRIu64 " others without an answer%s", k.n,
         COUNTED(r->wrong, "request"), k.excused, k.excused ? " (nobody was answered then, or the run cut them)" : "");
     if (r->examined == 0)
-        check_not_run(r, "the run asked for nothing that its ledger keeps");
+        check_not_run(r, "the run made no request that its ledger records");
     mem_free(k.answers);
     mem_free(k.refused);
     mem_free(k.broken);

@@ -193,9 +193,9 @@ static MAY_YIELD void look_for_strays(struct check_ctx *c, struct judge *k)
     snprintf(since, sizeof(since), "%" PRId64, check_began_us(c));
     snprintf(until, sizeof(until), "%" PRId64, ended_us);
     if (!c->pg)
-        k->strays_why = "; what nobody asked for was not looked for without the database";
+        k->strays_why = "; changes that nobody asked for were not looked for: that takes the database";
     else if (k->j->n > 0 && pg_run(c->pg, sql, 2, params, &res, &ei) != ERR_OK)
-        k->strays_why = "; rows do not tell when they were made";
+        k->strays_why = "; rows do not say when they were made";
     for (int i = 0; res && i < pg_rows(res); i++)
         if (!map_get(known, sv_of(pg_str(res, i, 0))) && map_get(folders, sv_of(pg_str(res, i, 3))))
             judge_stray(k, res, i);
@@ -225,7 +225,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         judge_file(&k, k.ops + from, to - from);
     }
     if (k.t->listed)
-        k.strays_why = "; listings do not tell when something was made";
+        k.strays_why = "; listings do not say when something was made";
     else
         look_for_strays(c, &k);
     check_summary(r, "%s of %s, %" PRIu64 " wrong, %s that nobody asked for%s%s",

@@ -37,7 +37,7 @@ static void report(struct check_result *r, const struct tree *t, const struct jo
         snprintf(look, sizeof(look), "SELECT * FROM files WHERE parent_id = '%s' AND deleted_at IS NULL", n->file_id);
     check_detail(r, "app %" PRIu32 " sees %s in folder %s (%s), %s %" PRIu64 "%s%s; look: %s", n->app,
                  COUNTED(n->size, "entry"), n->file_id, tree_path(t, at, path, sizeof(path)),
-                 t->listed ? "it has" : "the rows are", is->n,
+                 t->listed ? "it has" : "the rows hold", is->n,
                  n->size != is->n      ? ""
                  : n->key != is->names ? " but others"
                                        : " and one of another version",
@@ -118,11 +118,11 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     if (r->examined == 0)
         check_not_run(r, "the run left no views: it was interrupted, or its apps had not listed their folders");
     else
-        check_summary(r, "%s of folders, names%s compared, %" PRIu64 " not as the rows are%s",
+        check_summary(r, "%s of folders, names%s compared, %" PRIu64 " differ from the rows%s",
                       COUNTED(r->examined, "view"), versions ? " and versions" : "", r->wrong,
                       known_old ? "; some that their apps knew to be out of date are left out" : "");
     mem_free(sums);
 }
 
-const struct check check_convergence = {"convergence", "at the end each app's view of its folders is what the rows are",
-                                        run};
+const struct check check_convergence = {"convergence",
+                                        "at the end each app's view of its folders is what the rows hold", run};

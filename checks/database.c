@@ -48,7 +48,7 @@ static uint64_t judge_stills(const struct check_ctx *c, struct check_result *r)
         if (t->kind != LEDGER_STOOD_STILL)
             continue;
         n++;
-        check_detail(r, "a writing transaction stood still, open for %.1f s at %s: %s; look: pg_stat_activity",
+        check_detail(r, "a writing transaction stalled, open for %.1f s at %s: %s; look: pg_stat_activity",
                      (double)(t->to_us - t->from_us) / 1e6, journal_time(at, t->wall_us), t->why);
     }
     return n;
@@ -88,10 +88,10 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
                      c->since && c->since->known_pg ? "since the start" : "since its counters began");
     look_at_idle_transactions(c, r);
     uint64_t stills = judge_stills(c, r);
-    check_summary(r, "%s, %s that stood still, %" PRIu64 " wrong",
+    check_summary(r, "%s, %s that stalled, %" PRIu64 " wrong",
                   COUNTED(now > before ? (uint64_t)(now - before) : 0, "deadlock"),
                   COUNTED(stills, "writing transaction"), r->wrong);
 }
 
-const struct check check_database = {"database",
-                                     "deadlocks in Postgres, transactions that stood still or were forgotten", run};
+const struct check check_database = {"database", "deadlocks in Postgres, transactions that stalled or were forgotten",
+                                     run};

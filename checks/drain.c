@@ -112,7 +112,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
                                c->left[i] == 1 ? rests[i].one : rests[i].many);
     }
     if (r->examined == 0) {
-        check_not_run(r, "neither the database nor the server tells whether it is at rest");
+        check_not_run(r, "neither the database nor the server says whether it is at rest");
         return;
     }
     if (c->left[CHECK_REST_JOBS] > 0)

@@ -80,7 +80,7 @@ static void judge_saves(const struct check_ctx *c, const struct hold *h, size_t 
             if (h[k].lock->login != o->login && h[k].from < o->sent_us && o->told_us < h[k].to &&
                 strcmp(h[k].lock->other_id, o->other_id) != 0)
                 check_detail(r,
-                             "file %s: the save of app %" PRIu32 " at %s was taken while app %" PRIu32
+                             "file %s: the save of app %" PRIu32 " at %s was accepted while app %" PRIu32
                              " held lock %s; look: %s",
                              o->file_id, o->app, journal_time(at, o->wall_us), h[k].lock->app, h[k].lock->other_id,
                              look_at(c, LOOK_HISTORY, o->file_id, look));
@@ -159,7 +159,7 @@ static MAY_YIELD bool save_refused(const struct check_ctx *c, struct check_resul
     struct api_result res;
     api_replace(other, p->file_id, p->name, NULL, NULL, &p->content, mem, &f, &res);
     if (res.outcome == OUT_OK)
-        check_detail(r, "file %s: a save by another login was taken (%d) while lock %s held the file; look: %s",
+        check_detail(r, "file %s: a save by another login was accepted (%d) while lock %s held the file; look: %s",
                      p->file_id, res.status, lock, look_at(c, LOOK_SAVE, p->file_id, look));
     arena_free(&mem);
     return res.outcome == OUT_CONFLICT;
@@ -194,7 +194,7 @@ static MAY_YIELD const char *try_both(const struct check_ctx *c, struct check_re
     bool save = save_refused(c, r, p, other, lock.id), second = lock_refused(c, r, p, other, lock.id);
     api_unlock(holder, p->file_id, lock.id, &res);
     if (r->wrong > wrong)
-        return "; the probe found a lock that does not exclude";
+        return "; the probe found a lock that does not keep others out";
     return save && second ? "; a save and a lock under another login's lock were refused"
                           : "; the probe with another login's lock had no clear answer";
 }

@@ -57,7 +57,7 @@ void check_summary(struct check_result *r, const char *fmt, ...)
     va_end(ap);
 }
 
-#define NOT_OFFERED "not offered: a server of this kind shows no "
+#define NOT_OFFERED "not offered: a server of this kind has no "
 
 /* What was not even named is not run; what was and cannot be had blocks. */
 static void say_missing(struct check_result *r, bool named, const struct errinfo *why)
@@ -277,7 +277,7 @@ static enum err conclude(const struct check_ctx *c, const struct verdict *v, boo
     if (v->blocked_name[0])
         return err_set(ei, ERR_ENV, "the check '%s' could not run: %s", v->blocked_name, v->blocked_why);
     if (c->journal && journal_damage(c->journal))
-        return err_set(ei, ERR_ENV, "%s: only what stands before byte %" PRIu64 " was judged",
+        return err_set(ei, ERR_ENV, "%s: only what comes before byte %" PRIu64 " was judged",
                        journal_damage(c->journal), c->journal->end.at);
     /* After a seed or a run the work itself succeeded: what the server does not offer is said, but is no failure. */
     if (!c->offline)

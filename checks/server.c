@@ -17,7 +17,7 @@ enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out, 
     struct buf text;
     double value;
     if (!target_shows_inside(ctx->target))
-        return err_set(ei, ERR_NOTFOUND, "not offered: a server of this kind counts nothing for us");
+        return err_set(ei, ERR_NOTFOUND, "not offered: a server of this kind has no /metrics");
     if (!ctx->target->url)
         return err_set(ei, ERR_ENV, "TMA_URL is not set");
     enum err e = scrape(ctx->http, ctx->target->url, 10 * US_PER_S, &text, ei);
@@ -74,8 +74,9 @@ static MAY_YIELD void judge_streams(struct check_ctx *c, struct check_result *r)
     int64_t left = c->left[CHECK_REST_STREAMS];
     if (left > 0 && alone(c->cmd))
         check_detail(r,
-                     "the server holds %" PRId64 " event streams more than when the command began, and nobody is there"
-                     " any more; look: GET /metrics, %s",
+                     "the server holds %" PRId64
+                     " more event streams than when the command began, though no client is left"
+                     "; look: GET /metrics, %s",
                      left, CHECK_STREAMS);
 }
 
@@ -154,5 +155,4 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
                   COUNTED((uint64_t)streams, "stream"));
 }
 
-const struct check check_server = {"server", "errors that the server counted itself, streams that it holds for nobody",
-                                   run};
+const struct check check_server = {"server", "errors that the server counted, streams that it holds for nobody", run};

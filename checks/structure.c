@@ -65,7 +65,7 @@ static void judge_entry(const struct check_ctx *c, uint32_t i, struct check_resu
         return;
     look_at(c, LOOK_ROW, n->id, look);
     if (n->in_cycle) {
-        check_detail(r, "%s %s (%s) hangs on a cycle: no root reaches it; look: %s", kind, n->id, n->name, look);
+        check_detail(r, "%s %s (%s) is part of a cycle: no root reaches it; look: %s", kind, n->id, n->name, look);
         return;
     }
     if (n->parent_missing)
@@ -97,5 +97,5 @@ static void run(struct check_ctx *c, struct check_result *r)
     check_summary(r, "%s, %" PRIu64 " wrong%s", COUNTED(r->examined, "entry"), r->wrong, allowed);
 }
 
-const struct check check_structure = {"structure", "no cycles, one living parent each, no two of a name in a folder",
+const struct check check_structure = {"structure", "no cycles, one living parent each, no two of one name in a folder",
                                       run};

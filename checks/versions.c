@@ -64,7 +64,7 @@ static void run(struct check_ctx *c, struct check_result *r)
         judge_row(c, r, saves[i]);
     r->examined = n;
     if (n == 0 && unversioned > 0)
-        check_not_run(r, "not offered: the server tells no versions");
+        check_not_run(r, "not offered: the server reports no versions");
     else
         check_summary(r, "%s with versions, %" PRIu64 " wrong", COUNTED(n, "acknowledged save"), r->wrong);
     mem_free(saves);

@@ -106,10 +106,10 @@ static bool is_fatal(struct seeder *s, const struct seed_login *l, const struct 
 static MAY_YIELD bool trouble(struct seeder *s, const struct api_result *r)
 {
     if (mono_diff(mono_now(), s->last_ok) > PATIENCE_US) {
-        seed_fail(s, ERR_ENV,
-                  "no good answer for a minute (%s): when the server is back, the same command goes on "
-                  "where this one ended",
-                  r->reason);
+        seed_fail(
+            s, ERR_ENV,
+            "no good answer for a minute (%s): once the server is back, the same command resumes where this one ended",
+            r->reason);
         return false;
     }
     if (r->outcome == OUT_UNKNOWN)

@@ -90,7 +90,7 @@ static void say_found(struct seeder *s)
     }
     if (folders || files)
         NOTE(s, "already there: %s, %s%s", COUNTED(folders, "folder"), COUNTED(files, "file"),
-             seed_complete(s) ? "; nothing is missing" : "; going on from there");
+             seed_complete(s) ? "; nothing is missing" : "; continuing from there");
 }
 
 static uint64_t entries_found(const struct seeder *s)
@@ -128,7 +128,7 @@ static void say_budget(struct seeder *s)
         longest = us > longest ? us : longest;
     }
     if (longest)
-        NOTE(s, "the logins' request budgets will be waited for, about %s; more sub-users would shorten that",
+        NOTE(s, "waiting for the logins' request budgets will take about %s; more sub-users would shorten that",
              str_duration(wait, sizeof wait, longest));
 }
 
@@ -157,10 +157,9 @@ static MAY_YIELD void rounds(struct seeder *s)
             return;
         bool progress = planned_found(s) > before; /* whoever made it: another seeder may be at the same tree */
         if (!progress || round == ROUNDS_MOST)
-            seed_fail(s, ERR_CHECK, "what cannot be made of the plan: %s; the reasons are below",
-                      COUNTED(s->failed, "entry"));
+            seed_fail(s, ERR_CHECK, "could not be made: %s; the reasons are below", COUNTED(s->failed, "entry"));
         else
-            NOTE(s, "still missing: %s; once more", COUNTED(s->failed, "entry"));
+            NOTE(s, "still missing: %s; trying once more", COUNTED(s->failed, "entry"));
     }
 }
 
@@ -185,7 +184,7 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
         return s->fatal;
     }
     if (s->stop)
-        return err_set(ei, ERR_INTERRUPTED, "interrupted: the same command goes on where this one ended");
+        return err_set(ei, ERR_INTERRUPTED, "interrupted: the same command resumes where this one ended");
     return ERR_OK;
 }
 
@@ -239,7 +238,7 @@ static const struct opt_pos pos[] = {
     {0},
 };
 static const struct opt opts[] = {
-    {"accounts", 0, "N", OPT_INT, offsetof(struct seed_conf, accounts), 1, 1000, "so many owners, each with a tree"},
+    {"accounts", 0, "N", OPT_INT, offsetof(struct seed_conf, accounts), 1, 1000, "this many owners, each with a tree"},
     {"preset", 0, "NAME", OPT_STR, offsetof(struct seed_conf, preset), 0, 0,
      "file sizes: drive (scale 1 is about 1 GiB) or desktop"},
     {"bytes-scale", 0, "X", OPT_NUM, offsetof(struct seed_conf, bytes_scale), 0.00001, 1000,
@@ -247,9 +246,9 @@ static const struct opt opts[] = {
     {"name-max", 0, "BYTES", OPT_INT, offsetof(struct seed_conf, name_max), 40, 255,
      "no file name longer than this (default: what the server is known to take)"},
     {"explain", 0, NULL, OPT_FLAG, offsetof(struct seed_conf, explain), 0, 0,
-     "print the planned tree against its targets; asks no server"},
+     "print the planned tree beside its targets; needs no server"},
     {"jobs", 'j', "N", OPT_INT, offsetof(struct seed_conf, jobs), 0, 1000,
-     "requests at a time; 0 (the default) finds out how many pay"},
+     "requests at a time; 0 (the default) finds the best number"},
     {0},
 };
 static const struct seed_conf defaults = {.accounts = 1, .preset = "drive", .bytes_scale = 1};

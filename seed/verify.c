@@ -86,7 +86,7 @@ static MAY_YIELD void read_one(struct seeder *s, void *arg, size_t i)
     if (seed_reads_as(s, p.account, s->founds[p.account].files[p.file].id, p.file, false, &r))
         s->contents_checked++;
     else if (r.outcome == OUT_OK || r.outcome == OUT_WRONG)
-        seed_fail(s, ERR_WRONG, "the server returned other bytes than were sent: %s of %s",
+        seed_fail(s, ERR_WRONG, "the server returned other bytes than it was sent: %s of %s",
                   s->trees[p.account].files[p.file].name, s->trees[p.account].email);
     else if (!s->stop)
         seed_fail(s, ERR_ENV, "a file cannot be read back: %s", r.reason);
@@ -122,7 +122,7 @@ static void say_differences(struct seeder *s, const struct totals *t)
 {
     char b[32];
     if (t->other_files || t->other_folders)
-        seed_say(s, "not of this plan: %s and %s on the server (another seed or scale, or a run since)",
+        seed_say(s, "not part of this plan: %s and %s on the server (another seed or scale, or a run since)",
                  COUNTED(t->other_files, "file"), COUNTED(t->other_folders, "folder"));
     if (t->resized || (t->retimed && s->times_kept))
         seed_say(s, "changed since they were made: %s by size, %s by time; they are left as they are",

@@ -184,8 +184,9 @@ static void on_signal(void *arg, int signo)
     if (p->interrupts > 1)
         end_now(NULL);
     if (!p->interrupts && p->ctx.on_interrupt)
-        usage_complain(p->cmd->name, signo == SIGINT ? "interrupted: finishing what runs; once more ends at once"
-                                                     : "asked to end: finishing what runs; once more ends at once");
+        usage_complain(p->cmd->name, signo == SIGINT
+                                         ? "interrupted: finishing what is running; interrupt again to end at once"
+                                         : "asked to end: finishing what is running; ask again to end at once");
     interrupt(p);
 }
 
@@ -374,7 +375,7 @@ static enum err start_loop(struct program *p, struct errinfo *ei)
 static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
 {
     if (p->interrupts) {
-        fprintf(p->ctx.out, "checks: not run, since the command was interrupted; 'sim check%s%s' makes up for it\n",
+        fprintf(p->ctx.out, "checks: not run, since the command was interrupted; run them with 'sim check%s%s'\n",
                 p->result.run_dir[0] ? " --run " : "", p->result.run_dir);
         return ERR_OK;
     }
@@ -473,7 +474,7 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     }
     int status = finish(p);
     if (misused)
-        fprintf(stderr, "usage: %s\n'sim %s --help' tells more\n", cmd->usage, cmd->name);
+        fprintf(stderr, "usage: %s\n'sim %s --help' shows more\n", cmd->usage, cmd->name);
     release(p);
     return status;
 }

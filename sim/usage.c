@@ -17,9 +17,9 @@ const struct opt usage_common_opts[] = {
     {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,
      "allow a server that is not on this machine, by its exact name"},
     {"dialect", 0, "NAME", OPT_STR, offsetof(struct cmd_common, dialect), 0, 0,
-     "how the server is spoken to, where the URL's scheme does not\nsay it"},
+     "how to speak to the server, where the URL's scheme does not\nsay it"},
     {"users", 0, "FILE", OPT_STR, offsetof(struct cmd_common, users_file), 0, 0,
-     "logins of a server that signs nobody up, a line each:\nuser:password"},
+     "logins for a server without sign-up, a line each:\nuser:password"},
     {"ssh-key", 0, "FILE", OPT_STR, offsetof(struct cmd_common, ssh_key), 0, 0,
      "private key to sign in with at sftp://; its passphrase is\ntaken from TMA_LOAD_SSH_PASSPHRASE"},
     {"known-hosts", 0, "FILE", OPT_STR, offsetof(struct cmd_common, known_hosts), 0, 0,
@@ -61,7 +61,7 @@ void usage_print_overview(const struct command *const *commands, FILE *out)
     for (; *commands; commands++)
         fprintf(out, "  %-10s %s\n", (*commands)->name, (*commands)->summary);
     fprintf(out,
-            "\n'sim COMMAND --help' tells a command's arguments, options and examples; 'sim --version' the version\n"
+            "\n'sim COMMAND --help' shows a command's arguments, options and examples; 'sim --version' the version\n"
             "\nThe server is named by TMA_URL, its parts by DATABASE_URL, REDIS_URL and TMA_LOAD_S3_*: from the "
             "environment,\n"
             "then .env, then a stack of 'sim stack up' in this folder\n\n%s",
@@ -147,7 +147,7 @@ int usage_unknown(const struct command *const *commands, const char *name)
     enum err err = buf_append_str(&text, "there is no command '");
 
     if (name[0] == '-') {
-        usage_complain(NULL, "options stand behind the command: sim COMMAND [arguments] [options]");
+        usage_complain(NULL, "options come after the command: sim COMMAND [arguments] [options]");
         return err_exit_status(ERR_USAGE);
     }
     for (; *commands; commands++)

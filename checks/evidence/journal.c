@@ -225,7 +225,7 @@ static enum err read_run(struct journal *j, const char *run_dir, struct errinfo 
     snprintf(path, sizeof(path), "%s/run.json", run_dir);
     enum err e = file_read(path, &text, ERR_IO, ei);
     if (e == ERR_OK && json_parse(buf_cstr(&text), text.len, &j->run, ei) != ERR_OK)
-        e = err_set(ei, ERR_PARSE, "%s cannot be read: it is damaged or was never written whole", path);
+        e = err_set(ei, ERR_PARSE, "%s cannot be read: it is damaged or was never completely written", path);
     buf_done(&text);
     return e;
 }

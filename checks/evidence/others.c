@@ -62,7 +62,7 @@ enum err check_same_owner(struct check_ctx *c, const char *then, struct errinfo 
     if (!now[0])
         return err_set(ei, ERR_ENV, "the accounts of that run are not here: there is no %s", email);
     return err_set(ei, ERR_ENV,
-                   "the accounts of that run are not here: its %s was %s, this one is %s; the server was filled anew "
+                   "the accounts of that run are not here: its %s was %s, this one is %s; the server was seeded again "
                    "since, or is another one",
                    email, then, now);
 }

@@ -95,7 +95,7 @@ static MAY_YIELD bool compare_folder(struct api *api, const struct tree *t, uint
     r->examined++;
     if (differs(says.bytes, is->bytes) || differs(says.files, is->files) || differs(says.folders, is->folders))
         check_detail(r,
-                     "folder %s (%s): info tells %" PRId64 " bytes, %" PRId64 " files, %" PRId64
+                     "folder %s (%s): info says %" PRId64 " bytes, %" PRId64 " files, %" PRId64
                      " folders; %s add up to %" PRId64 ", %" PRId64 ", %" PRId64 "; look: %s",
                      id, tree_path(t, i, path, sizeof(path)), says.bytes, says.files, says.folders,
                      t->listed ? "its listings" : "its rows", is->bytes, is->files, is->folders,
@@ -131,10 +131,10 @@ void told_totals(struct check_ctx *c, const struct tree *t, struct check_result 
     }
     mem_free(sum);
     if (r->examined == 0)
-        check_not_run(r, "not offered: %s, and the server tells no folder's totals",
-                      t->listed ? "no database is shown" : "files has no aggregate columns");
+        check_not_run(r, "not offered: %s, and the server reports no folder totals",
+                      t->listed ? "there is no database to read" : "the table files has no aggregate columns");
     else
-        check_summary(r, "%" PRIu64 " of %" PRIu32 " folders by what info tells, %" PRIu64 " wrong; none are stored",
+        check_summary(r, "%" PRIu64 " of %" PRIu32 " folders by what info says, %" PRIu64 " wrong; none are stored",
                       r->examined, folders, r->wrong);
 }
 
@@ -155,14 +155,14 @@ void told_storage(struct check_ctx *c, const struct tree *t, struct check_result
         total = drive_sum(total, a->sum_size);
         if (storage.used != a->sum_size)
             check_detail(r,
-                         "account %s (%s): the server tells %" PRId64 " bytes in use, its %" PRIu32
+                         "account %s (%s): the server reports %" PRId64 " bytes in use, its %" PRIu32
                          " files add up to %" PRId64 " (%+" PRId64 "); look: GET /api/user/storage",
                          a->id, a->email, storage.used, a->files, a->sum_size,
                          drive_difference(storage.used, a->sum_size));
     }
     if (r->examined == 0)
-        check_not_run(r, "not offered: users has no storage_used, and the server tells no account's use");
+        check_not_run(r, "not offered: the table users has no storage_used, and the server reports no storage use");
     else
-        check_summary(r, "%s by what the server tells, %s, %" PRIu64 " wrong; none is stored",
+        check_summary(r, "%s as the server reports it, %s, %" PRIu64 " wrong; none is stored",
                       COUNTED(r->examined, "account"), str_bytes(text, sizeof(text), (uint64_t)total), r->wrong);
 }

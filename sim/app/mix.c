@@ -39,7 +39,7 @@ static enum err unknown_operation(const char *name, unsigned line, struct sv wor
     for (int op = 0; op < OP_COUNT && e == ERR_OK; op++)
         if (mix_is_action(op))
             e = buf_appendf(&known, "%s%s", known.len ? ", " : "", drive_op_key(op));
-    e = err_set(ei, ERR_USAGE, "%s line %u: %s is no action: %s", name, line, SHOWN(word), buf_cstr(&known));
+    e = err_set(ei, ERR_USAGE, "%s line %u: %s is not an action: %s", name, line, SHOWN(word), buf_cstr(&known));
     buf_done(&known);
     return e;
 }

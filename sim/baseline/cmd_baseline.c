@@ -11,11 +11,11 @@ struct baseline_options {
 };
 static const struct opt opts[] = {
     {"only", 0, "LAYERS", OPT_LIST, offsetof(struct baseline_options, only), 0, 0,
-     "only these, of disk,network,postgres,redis,store,drive"},
+     "only these layers, of disk,network,postgres,redis,store,drive"},
     {"time", 0, "TIME", OPT_DURATION, offsetof(struct baseline_options, each_us), 1e5, 6e8,
-     "that each figure is measured (default 3 s)"},
+     "how long each figure is measured (default 3 s)"},
     {"dir", 0, "DIR", OPT_STR, offsetof(struct baseline_options, dir), 0, 0,
-     "on the disk to be measured (default: this folder)"},
+     "a folder on the disk to measure (default: this one)"},
     {"iperf", 0, "HOST[:PORT]", OPT_STR, offsetof(struct baseline_options, iperf), 0, 0,
      "where iperf3 -s runs (default: on this machine, started by us)"},
     {0},

@@ -60,7 +60,7 @@ enum err baseline_postgres(struct baseline *b, struct errinfo *ei)
     if (e == ERR_OK)
         e = beat_rows(b, rows, ARRAY_LEN(rows), pool, ei);
     if (pool && in_one(pool, "DROP SCHEMA IF EXISTS drivesim_baseline CASCADE", NULL) != ERR_OK && e == ERR_OK)
-        e = err_set(ei, ERR_ENV, "the schema drivesim_baseline could not be dropped: do it by hand");
+        e = err_set(ei, ERR_ENV, "the schema drivesim_baseline could not be dropped: drop it by hand");
     if (pool)
         pg_pool_free(&pool);
     return e;
@@ -131,7 +131,7 @@ static MAY_YIELD enum err subscribe_all(struct baseline *b, struct fan *f, struc
     }
     while (e == ERR_OK && f->up < SUBSCRIBERS)
         if (!done_wait_until(b->ctx->loop, &f->done, mono_add(mono_now(), 10 * US_PER_S)) && f->up < SUBSCRIBERS)
-            e = err_set(ei, ERR_KV, "only %u of %u subscriptions came about", f->up, SUBSCRIBERS);
+            e = err_set(ei, ERR_KV, "only %u of %u subscriptions succeeded", f->up, SUBSCRIBERS);
     return e;
 }
 
@@ -259,7 +259,7 @@ enum err baseline_store(struct baseline *b, struct errinfo *ei)
         e = beat_rows(b, store_rows, ARRAY_LEN(store_rows), &s, ei);
     struct sweep left = {.blob = s.blob};
     if (s.blob && (blob_list(s.blob, s.prefix, sweep_one, &left, NULL) != ERR_OK || left.err != ERR_OK) && e == ERR_OK)
-        e = err_set(ei, ERR_STORE, "objects below %s could not be deleted: do it by hand", s.prefix);
+        e = err_set(ei, ERR_STORE, "objects below %s could not be deleted: delete them by hand", s.prefix);
     if (s.blob)
         blob_free(&s.blob);
     work_free(&work);

@@ -43,7 +43,7 @@ static enum err read_report(const char *path, const char *tool, struct json **ou
     struct buf text = BUF_INIT(REPORT_MAX);
     enum err e = file_read(path, &text, ERR_ENV, ei);
     if (e == ERR_OK && json_parse(buf_cstr(&text), text.len, out, NULL) != ERR_OK)
-        e = err_set(ei, ERR_ENV, "the report of %s is no JSON", tool);
+        e = err_set(ei, ERR_ENV, "the report of %s is not JSON", tool);
     buf_done(&text);
     return e;
 }

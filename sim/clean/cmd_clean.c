@@ -116,7 +116,7 @@ static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_
     if (e != ERR_OK)
         return e;
     if (!clean_anything(x)) {
-        fprintf(x->ctx->out, "nothing of drivesim's is there\n");
+        fprintf(x->ctx->out, "nothing that drivesim made is there\n");
         return ERR_OK;
     }
     clean_print(x);
@@ -139,7 +139,7 @@ static MAY_YIELD enum err carry_out_given(struct command_clean *c, const struct 
     if (e != ERR_OK)
         return e;
     if (x->n_accounts == 0) {
-        fprintf(x->ctx->out, "nothing of drivesim's is there\n");
+        fprintf(x->ctx->out, "nothing that drivesim made is there\n");
         return ERR_OK;
     }
     clean_given_print(x);

@@ -285,9 +285,10 @@ void clean_print(const struct clean *c)
                     x->owner.email);
     }
     if (!c->pg)
-        fprintf(out,
-                "to be left: the accounts themselves, empty: no call of the server removes them, DATABASE_URL %s\n",
-                c->ctx->target->database_url ? "does not answer" : "would");
+        fprintf(
+            out,
+            "to be left: the accounts themselves, empty: no call of the server removes them, it takes DATABASE_URL%s\n",
+            c->ctx->target->database_url ? ", which does not answer" : "");
 }
 
 void clean_free(struct clean *c)

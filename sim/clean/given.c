@@ -59,7 +59,7 @@ static MAY_YIELD enum err find_made(struct clean *c, struct arena *mem, struct e
         return ei->code;
     c->requests++;
     if (api_accounts_made(c->admin, mem, &users, &r) != ERR_OK || r.outcome != OUT_OK)
-        return err_set(ei, ERR_ENV, "the server does not tell its accounts: %d %s", r.status, r.reason);
+        return err_set(ei, ERR_ENV, "the server does not list its accounts: %d %s", r.status, r.reason);
     for (size_t i = 0; i < users.n; i++)
         add_account(c, users.items[i].email, NULL);
     return ERR_OK;
@@ -153,7 +153,7 @@ static MAY_YIELD enum err unclaim(struct clean *c, const struct clean_account *x
     int64_t wait = left.left == 0 ? LAPSE_MOST_US : left.longest_us;
     if (wait >= 0 && wait <= LAPSE_MOST_US) {
         fprintf(c->ctx->out, "%s: %s%s: waiting for the lock to lapse, at most %s\n", x->owner.email,
-                left.left ? left.first : "something in it is locked, the server does not tell by whom",
+                left.left ? left.first : "something in it is locked, the server does not say by whom",
                 left.left > 1 ? ", and others" : "", str_duration(length, sizeof(length), wait));
         fflush(c->ctx->out);
         coro_sleep_unless(c->ctx->loop, mono_add(mono_now(), wait + US_PER_S), &c->stop);

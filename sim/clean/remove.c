@@ -42,7 +42,7 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, const stru
         if (!ok)
             str_format(why, n, "%d %s", r.status, r.reason);
         else if (l.n >= last) {
-            str_format(why, n, "what does not go away: %s", COUNTED(l.n, "item"));
+            str_format(why, n, "it does not go away: %s", COUNTED(l.n, "item"));
             ok = false;
         }
         last = l.n;

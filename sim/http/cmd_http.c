@@ -36,10 +36,10 @@ static const struct opt opts[] = {
     {"connections", 'c', "N", OPT_INT, offsetof(struct http_options, connections), 1, 100000,
      "how many at a time (default 1)"},
     {"time", 't', "TIME", OPT_DURATION, offsetof(struct http_options, limit_us), 1e4, 8.64e10,
-     "no new request after it; what runs then gets 5 s"},
+     "no new request after it; those running then get 5 s"},
     {"upload", 'T', "FILE", OPT_STR, offsetof(struct http_options, file), 0, 0, "send FILE with PUT"},
     {"keep-alive", 'k', NULL, OPT_FLAG, offsetof(struct http_options, keep_alive), 0, 0,
-     "use a connection again; else each request has its own"},
+     "reuse connections; otherwise each request opens its own"},
     {"rate", 'r', "N", OPT_NUM, offsetof(struct http_options, rate), 1e-3, 1e7,
      "open loop: N requests are due each second, whatever the\nserver does (default: the next one follows the answer)"},
     {"method", 'm', "METHOD", OPT_STR, offsetof(struct http_options, method), 0, 0,
@@ -177,7 +177,7 @@ static enum err split_url(struct http_run *h, struct errinfo *ei)
     for (const unsigned char *c = (const unsigned char *)h->path; *c; c++)
         if (*c <= ' ' || *c >= 0x7f || *c == '#')
             return err_set(ei, ERR_USAGE,
-                           "the path holds a blank, a # or bytes that a URL cannot: percent-encode them");
+                           "the path contains a blank, a # or bytes that a URL cannot hold: percent-encode them");
     enum err err = buf_append(&h->origin, text, authority);
     if (!err)
         err = http_url_parse(buf_cstr(&h->origin), &h->url, ei);

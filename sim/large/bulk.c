@@ -377,7 +377,7 @@ static void add_deletes(struct result *r, double batches, double objects, double
 static void report_deletes(const struct bulk *b, const struct deletes *before, const struct deletes *after)
 {
     if (!after->known || after->batches < 0) {
-        bulk_tell(b, "how the store deletes is not known: the server does not tell");
+        bulk_tell(b, "how the store deletes is not known: the server does not say");
         return;
     }
     double objects = after->objects - before->objects, requests = after->requests - before->requests;
@@ -387,7 +387,7 @@ static void report_deletes(const struct bulk *b, const struct deletes *before, c
     }
     add_deletes(b->w->ctx->result, after->batches, objects, requests);
     bulk_tell(b, "the store deletes %s: %s in %s",
-              after->batches > 0 ? "in batches of up to 1,000 keys" : "one by one, having no multi-delete",
+              after->batches > 0 ? "in batches of up to 1,000 keys" : "one by one, as it has no multi-delete",
               COUNTED((uint64_t)objects, "object"), COUNTED((uint64_t)requests, "request"));
 }
 

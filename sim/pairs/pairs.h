@@ -8,7 +8,7 @@
 struct pairs_conf {
     double per_s;
     uint64_t total;
-    int64_t ramp_us;     /* the rate rises evenly from 0 over so long; 0: at once */
+    int64_t ramp_us;     /* the rate rises evenly from 0 over this time; 0: at once */
     uint64_t bytes;      /* of a message */
     struct sv payload;   /* p set: these bytes instead of content that proves itself */
     int64_t exchange_us; /* how long a pair goes on; 0: one message */

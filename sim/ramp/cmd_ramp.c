@@ -31,10 +31,10 @@ static const struct opt opts[] = {
     {"drain", 0, "TIME", OPT_DURATION, offsetof(struct ramp_options, drain_us), 0, 8.64e10,
      "the longest wait between two steps for the server to\nbe as quick as before the first (default 2 min)"},
     {"link", 0, "RATE", OPT_STR, offsetof(struct ramp_options, link), 0, 0,
-     "what the network carries, 110MB/s or 1Gbit/s: no more\nis expected, else the first step's rate for "
-     "each\nsession"},
+     "what the network carries, 110MB/s or 1Gbit/s: no more\nthan that is expected (default: the first step's "
+     "rate\nfor each session)"},
     {"repeat", 0, "N", OPT_INT, offsetof(struct ramp_options, repeat), 1, RAMP_REPEAT_MAX,
-     "the whole ramp so many times: every figure is a range\n(default 1)"},
+     "go through the ramp N times: every figure is then a\nrange (default 1)"},
     {"expect", 0, "LINE", OPT_LIST, offsetof(struct ramp_options, expect), 0, 0,
      "a prediction, written down before and scored after,\nFIGURE[@STEP] SIGN VALUE: knee=150, p95_login@300<2s,\n"
      "failed_pct<1, mb_per_s@100>80, cpu_pct@100<85, limit=200,\n… (docs/ramp.md lists all); may be repeated"},

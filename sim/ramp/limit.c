@@ -63,7 +63,7 @@ static void judge(struct ramp *r)
     if (let_in > 0)
         result_check_add(c, "%s beyond the limit of %u were let in", COUNTED(let_in, "session"), r->conf->limit);
     if (more->timed_out + more->failed > 0)
-        result_check_add(c, "%u of those beyond the limit timed out and %u failed in place of being refused",
+        result_check_add(c, "%u of those beyond the limit timed out and %u failed instead of being refused",
                          more->timed_out, more->failed);
     if (slowest > REFUSED_MS)
         result_check_add(c, "a refusal took %.0f ms", slowest);

@@ -102,7 +102,7 @@ enum err ramp_line_parse(const char *option, const char *text, bool of_whole, st
     bool named = sv_split(&left, '@', &name) && name.n < sizeof(key);
     if (named && sv_split(&left, '@', &step) &&
         (!sv_to_i64(step, &sessions) || sessions < 1 || sessions > RAMP_SESSIONS_MAX || left.n > 0))
-        return refuse(option, text, "behind @ stands a step, by its number of sessions", ei);
+        return refuse(option, text, "after @ comes a step, by its number of sessions", ei);
     out->at = (unsigned)sessions;
     for (size_t i = 0; named && i < name.n; i++)
         key[i] = name.p[i] == '.' || name.p[i] == '-' ? '_' : name.p[i];
@@ -114,7 +114,7 @@ enum err ramp_line_parse(const char *option, const char *text, bool of_whole, st
                                  "failed_pct, mb_per_s, those of --watch, …",
                       ei);
     if (!read_value(sv_trim(sv_of(text + at + sign)), out))
-        return refuse(option, text, "the number is not one, or its unit is not the figure's", ei);
+        return refuse(option, text, "needs a number, in a unit of the figure if in any", ei);
     return ERR_OK;
 }
 

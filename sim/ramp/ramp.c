@@ -279,7 +279,7 @@ static enum err say_stopped(const struct ramp *r, struct errinfo *ei)
 {
     const struct ramp_tripped *t = &r->tripped;
     char value[40], into[32];
-    return err_set(ei, ERR_STOPPED, "stopped by %s: %s at the step of %u sessions, %s after its begin", t->line->text,
+    return err_set(ei, ERR_STOPPED, "stopped by %s: %s at the step of %u sessions, %s after its start", t->line->text,
                    ramp_line_value(t->line, t->value, value, sizeof(value)), t->step->asked,
                    str_duration(into, sizeof(into), t->into_us));
 }

@@ -36,7 +36,7 @@ void ramp_tell_plan(const struct ramp *r)
     if (c->repeat > 1)
         str_format(passes, sizeof(passes), ", %u times over", c->repeat);
     if (seconds > 0)
-        str_format(takes, sizeof(takes), "; %s at least, and the waits between steps",
+        str_format(takes, sizeof(takes), "; %s at least, plus the waits between steps",
                    str_duration(least, sizeof(least), (int64_t)(seconds * US_PER_S)));
     ramp_say(r, "ramp: %s%s, each %s, %s%s", COUNTED(c->steps.n, "step"), passes, rate,
              hold_text(c, hold, sizeof(hold)), takes);

@@ -261,7 +261,7 @@ static void tell_stop(const struct ramp *r)
     char value[40], into[32], at[40];
     if (!t->line)
         return;
-    ramp_say(r, "stopped      %s, by %s: %s, at the step of %u sessions, %s after its begin",
+    ramp_say(r, "stopped      %s, by %s: %s, at the step of %u sessions, %s after its start",
              wall_format(at, sizeof(at), t->at), t->line->text,
              ramp_line_value(t->line, t->value, value, sizeof(value)), t->step->asked,
              str_duration(into, sizeof(into), t->into_us));

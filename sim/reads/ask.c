@@ -89,7 +89,7 @@ static const char *take_page(struct gathering *g, const struct read *row, const 
     struct sv next = http_resp_header(resp, WIRE_CURSOR_HEADER);
     const char *cursor;
     if (json_parse(buf_cstr(&resp->body), resp->body.len, &j, NULL) != ERR_OK)
-        return "the answer is no JSON";
+        return "the answer is not JSON";
     json_free(&g->out->object);
     g->out->object = j;
     g->cursor[0] = '\0';
@@ -108,7 +108,7 @@ static const char *take_page(struct gathering *g, const struct read *row, const 
     case READ_KIND_PAGE:
     case READ_KIND_PAGES:
         if (!wire_listing(j, g->mem, &page))
-            return "the answer is no listing";
+            return "the answer is not a listing";
         add_items(g, &page);
         if (row->kind == READ_KIND_PAGES && next.n > 0)
             snprintf(g->cursor, sizeof(g->cursor), SV_FMT, SV_ARG(next));

@@ -39,13 +39,14 @@ struct command_reads {
 };
 
 static const struct opt opts[] = {
-    {"times", 'n', "N", OPT_INT, offsetof(struct reads_conf, times), 1, 100000, "each read (default 100)"},
+    {"times", 'n', "N", OPT_INT, offsetof(struct reads_conf, times), 1, 100000,
+     "how often each read is made (default 100)"},
     {"background", 0, "N", OPT_INT, offsetof(struct reads_conf, background), 0, 10000,
      "apps at work in the second part (default 20, 0: no second\npart)"},
     {"rate", 0, "N", OPT_NUM, offsetof(struct reads_conf, per_minute), 0.1, 6000,
      "actions a minute of each of them (default 30)"},
     {"p95", 0, "TIME", OPT_DURATION, offsetof(struct reads_conf, p95_us), 1, 3.6e9,
-     "fails when a read alone is above it at its p95"},
+     "fail when the p95 of a read alone is above it"},
     {0},
 };
 static const struct reads_conf defaults = {.times = 100, .background = 20, .per_minute = 30};
@@ -92,7 +93,8 @@ static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, s
         return;
     }
     if (!there) {
-        str_format(res->untried, sizeof(res->untried), "the server (or DATABASE_URL) tells nothing to ask with");
+        str_format(res->untried, sizeof(res->untried),
+                   "neither the server nor DATABASE_URL gives anything to ask with");
         return;
     }
     struct arena *mem = arena_new(64 << 10);

@@ -51,7 +51,7 @@ static const char *order_problem(const struct drive_listing *got, const struct t
             continue;
         note_names(&names, got->items[i - 1].name, name);
         if (!names.bytes_up && !names.bytes_down && !names.letters_up && !names.letters_down) {
-            str_format(dst, n, "names are in no order at place %zu: %s", i + 1, name);
+            str_format(dst, n, "names are out of order at place %zu: %s", i + 1, name);
             return dst;
         }
     }

@@ -138,7 +138,7 @@ void refusal_request(struct stage *s, struct httpc_peer *peer, const struct http
         answer_read(out, (struct sv){buf_cstr(&resp.body), resp.body.len});
     out->retry_after_us = wire_retry_after_us(http_resp_header(&resp, "Retry-After"), wall_now());
     if (out->err == ERR_OK && req->expect_100 && resp.bytes_up > 0 && out->us < US_PER_S / 2)
-        str_format(out->besides, sizeof(out->besides), "the body was asked for all the same");
+        str_format(out->besides, sizeof(out->besides), "the body was asked for nevertheless");
     http_resp_done(&resp);
 }
 

@@ -44,7 +44,8 @@ struct command_refusals {
 };
 
 static const struct opt opts[] = {
-    {"tries", 'n', "N", OPT_INT, offsetof(struct refusals_conf, tries), 1, 100000, "of each refusal (default 30)"},
+    {"tries", 'n', "N", OPT_INT, offsetof(struct refusals_conf, tries), 1, 100000,
+     "how often each refusal is tried (default 30)"},
     {"background", 0, "N", OPT_INT, offsetof(struct refusals_conf, background), 0, 10000,
      "apps at work meanwhile (default 20, 0: none)"},
     {"rate", 0, "N", OPT_NUM, offsetof(struct refusals_conf, per_minute), 0.1, 6000,
@@ -146,7 +147,7 @@ static MAY_YIELD bool granted(struct command_refusals *c, const struct refusal *
     if (a.err == ERR_ENV || is_absent(&a))
         settle(v, NOT_TRIED, "the server has no such call: %d %s", a.status, a.reason);
     else if (a.err != ERR_OK || a.status / 100 != 2)
-        settle(v, FAILED, "the same call is refused to one who may: %d %s", a.status, a.reason);
+        settle(v, FAILED, "the same call is refused to a user who may make it: %d %s", a.status, a.reason);
     return v->why[0] == '\0';
 }
 
@@ -222,7 +223,7 @@ static const char *unfit(struct command_refusals *c, const struct refusal *f)
     if ((f->flags & ROW_OWN_ACCOUNT) && !c->stage.own_account)
         return "it needs an account of its own, which this server does not let us make";
     if ((f->flags & ROW_PLAIN) && strncmp(c->ctx->target->url, "https:", 6) == 0)
-        return "it is asked byte by byte, without TLS";
+        return "it is sent byte by byte, which is not done over TLS";
     return (f->flags & ROW_CALLS) || stage_peer(&c->stage, f->who, &why) ? NULL : why;
 }
 

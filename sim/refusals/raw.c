@@ -77,7 +77,7 @@ static MAY_YIELD enum err read_answer(struct dialogue *d, struct answer *out, bo
             uint64_t n = 0, body_at = (uint64_t)(end + 4 - text);
             *closes = sv_ieq(http_resp_header(&head, "Connection"), SV("close"));
             if (!read_status(text, &out->status))
-                return err_set(&d->ei, ERR_PROTO, "what came is no HTTP answer");
+                return err_set(&d->ei, ERR_PROTO, "the answer is not HTTP");
             bool counted = sv_to_u64(length, &n);
             if ((out->status >= 100 && out->status < 200) || (counted && d->in.len >= body_at + n)) {
                 answer_read(out, (struct sv){end + 4, (size_t)n});

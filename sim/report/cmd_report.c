@@ -23,13 +23,14 @@ static enum err newest(char *dst, size_t n, struct errinfo *ei)
     DIR *dir = opendir(RUNS);
     char best[256] = "";
     if (!dir)
-        return err_set(ei, ERR_USAGE, "there is no folder " RUNS " here: name the run");
+        return err_set(ei, ERR_USAGE,
+                       "there is no folder " RUNS " here: name a run's folder, or call it where the run was made");
     for (const struct dirent *d; (d = readdir(dir));)
         if (d->d_name[0] != '.' && strverscmp(d->d_name, best) > 0)
             str_format(best, sizeof(best), "%s", d->d_name);
     closedir(dir);
     if (!best[0])
-        return err_set(ei, ERR_USAGE, "the folder " RUNS " is empty: name the run");
+        return err_set(ei, ERR_USAGE, "the folder " RUNS " is empty: name a run's folder");
     str_format(dst, n, RUNS "/%s", best);
     return ERR_OK;
 }

@@ -113,7 +113,7 @@ static const char *awaited(const struct phases *c)
 {
     if (c->inject && c->inject->running > 0)
         return "the window is over: waiting for the big files and the bulk copy";
-    return c->chaos && c->chaos->running > 0 ? "the window is over: waiting for what was taken away" : NULL;
+    return c->chaos && c->chaos->running > 0 ? "the window is over: waiting until what was taken away is back" : NULL;
 }
 
 /* Gigabytes under way have time limits of their own, and parts of the stack come back: the window is over, the run is

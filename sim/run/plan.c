@@ -96,7 +96,7 @@ unsigned plan_logins_needed(const struct plan *p)
     return low;
 }
 
-/* What it takes to have so many logins: "9 sub-users would do, see sim seed". */
+/* What it takes to have so many logins: "9 sub-users would do: sim seed 9 SCALE". */
 static void what_would_do(const struct plan *p, unsigned needed, char *dst, size_t n)
 {
     unsigned accounts = p->accounts ? p->accounts : 1;
@@ -108,12 +108,14 @@ static void what_would_do(const struct plan *p, unsigned needed, char *dst, size
     }
     if (accounts > 1)
         snprintf(each, sizeof(each), " in each of the %u accounts", accounts);
-    snprintf(dst, n, "%s%s would do, see sim seed", COUNTED((needed + accounts - 1) / accounts - 1, "sub-user"), each);
+    unsigned sub_users = (needed + accounts - 1) / accounts - 1;
+    snprintf(dst, n, "%s%s would do: sim seed %u SCALE adds them, with the scale that is there",
+             COUNTED(sub_users, "sub-user"), each, sub_users);
 }
 
 enum err plan_check(const struct plan *p, struct errinfo *ei)
 {
-    char would_do[160];
+    char would_do[240];
     if (fits(p, p->logins))
         return ERR_OK;
     unsigned needed = plan_logins_needed(p);

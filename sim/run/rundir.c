@@ -24,7 +24,7 @@ static void on_flush(struct timer *t)
     struct errinfo ei;
     if (ledger_flush(d->w->ledger.file, &ei) != ERR_OK) {
         if (!d->warned)
-            LOGE("run", "%s: from here on nothing more is recorded", err_message(&ei));
+            LOGE("run", "%s: nothing more is recorded from here on", err_message(&ei));
         d->warned = true;
         return; /* the first error is kept; there is nothing more to flush */
     }
@@ -44,7 +44,7 @@ enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *e
         if (stat(dst, &st) != 0)
             return ERR_OK;
     }
-    return err_set(ei, ERR_ENV, "%s and its like are there already: give another --run-dir", dst);
+    return err_set(ei, ERR_ENV, "%s and others like it exist already: give another --run-dir", dst);
 }
 
 enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, struct errinfo *ei)

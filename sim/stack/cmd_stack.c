@@ -37,7 +37,7 @@ static const struct opt options[] = {
      "as root: who runs Postgres (default: postgres, else nobody)"},
     {"native", 0, NULL, OPT_FLAG, offsetof(struct stack_options, native), 0, 0,
      "up: processes, even where a Docker engine answers"},
-    {"docker", 0, NULL, OPT_FLAG, offsetof(struct stack_options, docker), 0, 0, "up: containers or nothing"},
+    {"docker", 0, NULL, OPT_FLAG, offsetof(struct stack_options, docker), 0, 0, "up: containers, never processes"},
     {"for", 0, "TIME", OPT_DURATION, offsetof(struct stack_options, hold_us), 1e5, 3.6e9,
      "fill: how long the store's disk is full, or every connection of postgres taken\n(default 10 s)"},
     {"lines", 'n', "N", OPT_INT, offsetof(struct stack_options, lines), 0, 1e9,
@@ -61,7 +61,7 @@ static MAY_YIELD enum err up(struct request *r, struct errinfo *ei)
     if (!err && r->hint)
         fprintf(stderr,
                 "\ncommands called in this folder find this stack by themselves; in another folder the lines above"
-                " are needed:\n  eval \"$(sim stack up)\"\nnext: sim seed 2 0.02 (sim doctor tells what is there)\n");
+                " are needed:\n  eval \"$(sim stack up)\"\nnext: sim seed 2 0.02 (sim doctor shows what is there)\n");
     return err;
 }
 

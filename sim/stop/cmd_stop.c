@@ -190,7 +190,7 @@ static void sample(struct result *r)
 
 const struct command cmd_stop = {
     .name = "stop",
-    .summary = "ends every generator of a run at once, here and on the machines that share its Redis",
+    .summary = "end every generator of a run at once, here and on the machines that share its Redis",
     .usage = "sim stop [run] [options]",
     .examples = "sim stop\nsim stop runs/20261130T112828Z-1",
     .pos = pos,

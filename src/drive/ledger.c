@@ -287,7 +287,7 @@ enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei)
     snprintf(l->path, sizeof(l->path), "%s/ledger.bin", dir);
     l->fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (l->fd < 0) {
-        e = errno == EEXIST ? err_set(ei, ERR_IO, "%s is there already: give another --run-dir", l->path)
+        e = errno == EEXIST ? err_set(ei, ERR_IO, "%s exists already: give another --run-dir", l->path)
                             : err_sys(ei, ERR_IO, "cannot create the ledger %s", l->path);
         mem_free(l);
         return e;

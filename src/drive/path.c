@@ -28,12 +28,12 @@ static const char *bad_byte(struct sv name)
     for (size_t i = 0; i < name.n; i++) {
         unsigned char c = (unsigned char)name.p[i];
         if (c < 0x20 || c == 0x7f)
-            return "a name holds no control characters";
+            return "a name must not contain control characters";
         if (strchr(barred, c))
-            return "a name holds none of / \\ : * ? \" < > |";
+            return "a name must not contain any of / \\ : * ? \" < > |";
         /* U+FFFE and U+FFFF are EF BF BE and EF BF BF. */
         if (c == 0xef && i + 2 < name.n && (unsigned char)name.p[i + 1] == 0xbf && (unsigned char)name.p[i + 2] >= 0xbe)
-            return "a name holds neither U+FFFE nor U+FFFF";
+            return "a name must not contain U+FFFE or U+FFFF";
     }
     return NULL;
 }
@@ -41,27 +41,27 @@ static const char *bad_byte(struct sv name)
 static const char *name_problem(struct sv name)
 {
     if (sv_trim(name).n == 0)
-        return "a name is not empty";
+        return "a name must not be empty";
     if (!utf8_valid(name))
-        return "a name is valid UTF-8";
+        return "a name must be valid UTF-8";
     const char *bad = bad_byte(name);
     if (bad)
         return bad;
     if (sv_eq_cstr(name, ".") || sv_eq_cstr(name, ".."))
-        return "a name is neither . nor ..";
+        return "a name must not be . or ..";
     if (name.p[0] == ' ' || name.p[name.n - 1] == ' ')
-        return "a name neither starts nor ends with a space";
+        return "a name must not start or end with a space";
     if (name.p[name.n - 1] == '.')
-        return "a name does not end with a dot";
+        return "a name must not end with a dot";
     if (is_device(name))
-        return "a name is not a reserved device name such as CON or AUX";
+        return "a name must not be a reserved device name such as CON or AUX";
     return NULL;
 }
 
 const char *path_name_problem_file(struct sv name)
 {
     if (name.n > DRIVE_NAME_MAX)
-        return "a file's name has at most 255 bytes";
+        return "a file's name must have at most 255 bytes";
     return name_problem(name);
 }
 
@@ -71,7 +71,7 @@ const char *path_name_problem_folder(struct sv name)
     if (problem)
         return problem;
     if (utf8_length(name) > DRIVE_FOLDER_NAME_MAX)
-        return "a name has at most 100 characters";
+        return "a name must have at most 100 characters";
     return NULL;
 }
 

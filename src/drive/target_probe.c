@@ -193,7 +193,7 @@ static MAY_YIELD enum err probe_users(const struct target *t, struct loop *l, st
     if (!err)
         err = pg_run(pool, sql, 0, NULL, &r, &why);
     if (err) {
-        LOGW("target", "the users in DATABASE_URL could not be looked at: %s", err_message(&why));
+        LOGW("target", "the users in DATABASE_URL could not be read: %s", err_message(&why));
         err = ERR_OK;
     } else if (pg_i64(r, 0, 0) > 0) {
         err = err_set(ei, ERR_SAFETY,

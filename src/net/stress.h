@@ -43,7 +43,7 @@ struct stress_conf {
     bool keep_alive;
     unsigned connections;
     uint64_t requests;  /* 0: as many as the time allows */
-    int64_t limit_us;   /* no new request after it; what runs then gets 5 s. 0: none */
+    int64_t limit_us;   /* no new request after it; those running then get 5 s. 0: none */
     int64_t timeout_us; /* of a request */
     double rate;        /* requests per second; 0: closed loop */
     void (*on_sample)(void *arg, const struct stress_sample *s);

@@ -77,7 +77,7 @@ static MAY_YIELD enum err wait_io(struct pg *c, uint32_t events, struct errinfo 
             return ERR_OK;
         c->waiting = false;
         if (poll(&look, 1, 0) > 0)
-            return ERR_OK; /* it was not the server that stood still, but we */
+            return ERR_OK; /* it was not the server that stalled, but we */
         silent = mono_diff(mono_now(), c->pool->answered) > c->limit_us / 2;
     }
     return given_up(c, silent, ei);

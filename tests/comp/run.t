@@ -76,7 +76,7 @@ like $r->{out}, qr/^plan: seed 1 \($plan\)/m, 'the same seed, the same plan';
     spew("$dir/taken/ledger.bin", '');
     $h = run_sim($taken, qw(2 2 1 1s --run-dir taken));
     is $h->{status}, 3, 'a run folder in use';
-    like $h->{err}, qr/ledger\.bin is there already/, 'is not written over';
+    like $h->{err}, qr/ledger\.bin exists already/, 'is not written over';
 }
 
 done_testing;

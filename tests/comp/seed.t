@@ -46,7 +46,7 @@ my $manifest;
     is scalar(@writes), 0, 'once more: nothing is written' or diag explain \@writes;
     my $other = seed($d, qw(--seed 2));
     isnt $other->{json}{tree}{manifest_sha256}, $manifest, 'another seed: another manifest';
-    like $other->{out}, qr/not of this plan: \d+ files/, 'another seed: what is there already is told';
+    like $other->{out}, qr/not part of this plan: \d+ files/, 'another seed: what is there already is told';
 }
 
 # S05: five sign-ins, then a wait.

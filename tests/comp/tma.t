@@ -69,13 +69,13 @@ subtest 'v2: a run' => sub {
     is scalar(grep { m{/lock$} } @requests), 1, 'whether there are locks is asked once';
     is scalar(grep { m{/changes} } @requests), 1, 'and so is a change feed';
     cmp_ok ops($r, 'save')->{ok}, '>', 0, 'saves are made';
-    like $r->{out}, qr/^server: no edit locks: saves without any, the last one stays$/m, 'the head of the report tells how';
+    like $r->{out}, qr/^server: no edit locks: saves without either, the last one stays$/m, 'the head of the report tells how';
     like $r->{json}{note}, qr/no edit locks: .*no sub-users: owners alone|no sub-users: owners alone.*no edit locks: /, 'the note of the result too';
     is_deeply $r->{json}{capabilities}{lacks}, \@LACKS, 'and its capabilities';
     is_deeply [ @{ $r->{json}{capabilities}{has} }[ 0 .. 3 ] ], [ 'bulk upload', 'download ranges', 'event stream', 'trash' ], 'those that it has too';
     is check_of($r, 'ledger')->{status}, 'ok', 'acknowledged writes are there: of two that crossed each other any may be the last'
         or diag explain check_of($r, 'ledger');
-    is check_of($r, 'versions')->{summary}, 'not offered: the server tells no versions', 'versions are not judged';
+    is check_of($r, 'versions')->{summary}, 'not offered: the server reports no versions', 'versions are not judged';
     is check_of($r, 'events')->{status}, 'ok', 'events are judged' or diag explain check_of($r, 'events');
     like check_of($r, 'events')->{summary}, qr/not announced by this server: trash/, 'but for those that never come';
     cmp_ok $r->{json}{causes}{relist}, '>', 0, 'folders named in events are listed';

@@ -68,7 +68,7 @@ sub asked {
     $r = run_on($d, qw(clean --yes));
     is $r->{status}, 0, 'clean' or diag $r->{out}, $r->{err};
     is_deeply $d->logins, ['ann'], 'takes the accounts away that seed made';
-    like run_on($d, qw(clean --yes))->{out}, qr/nothing of drivesim's is there/, 'all of them';
+    like run_on($d, qw(clean --yes))->{out}, qr/nothing that drivesim made is there/, 'all of them';
     $d->rule(method => 'DELETE', path => qr{/users/owner}, status => 200, body => '{"ocs":{"meta":{"statuscode":997,"message":"not allowed to"}}}');
     run_on($d, qw(seed 0 0.002));
     $r = run_on($d, qw(clean --yes));
@@ -154,7 +154,7 @@ for my $frozen (0, 1) {
     my $d = seeded(0.01);
     my $r = run_on($d, 'check');
     is $r->{status}, 0, 'check' or diag $r->{out}, $r->{err};
-    is $r->{check}{aggregates}{summary}, '22 of 22 folders by what info tells, 0 wrong; none are stored', 'folder totals by oc:size';
+    is $r->{check}{aggregates}{summary}, '22 of 22 folders by what info says, 0 wrong; none are stored', 'folder totals by oc:size';
     my ($folder) = sort grep { m{^/drivesim-load/[^/]+$} && $d->tree->{$_} < 0 } keys %{ $d->tree };
     $d->resize($folder, 5);
     $r = run_on($d, 'check');
@@ -170,7 +170,7 @@ for my $frozen (0, 1) {
     like $r->{out} . $r->{err}, qr/computed checksum does not match/, 'in its own words';
     $r = run_on(cloud(checksum => 'SHA1:' . '0' x 40 . ' MD5:' . '0' x 32), qw(seed 0 0.002));
     isnt $r->{status}, 0, 'one that stored something else';
-    like $r->{out} . $r->{err}, qr/another checksum than was sent: SHA1:0000/, 'is found by what it tells';
+    like $r->{out} . $r->{err}, qr/another checksum than the one sent: SHA1:0000/, 'is found by what it tells';
     $r = run_on(cloud(checksum => 'ADLER32:1'), qw(seed 0 0.002));
     is $r->{status}, 0, 'a kind of checksum that was not sent proves nothing' or diag $r->{out}, $r->{err};
 }

@@ -20,7 +20,7 @@ our %FULL = (sql => 'UPDATE users SET storage_limit = storage_used + 100000 WHER
 our @FAULTS = map { { fault => $_->[0], check => $_->[1], says => $_->[2], load => $_->[3] } } (
     ['lost-update',        'versions',    qr/two saves from version .* were both acknowledged/, {%SAVES}],
     ['double-lock',        'locks',       qr/was given lock \S+ (?:at .*, and app|while)/,       {%SAVES}],
-    ['lock-ignored',       'locks',       qr/was taken (?:\(\d+\) )?while/,                     {%SAVES}],
+    ['lock-ignored',       'locks',       qr/was accepted (?:\(\d+\) )?while/,                     {%SAVES}],
     ['lost-upload',        'ledger',      qr/was told at \S+ that it is .*, but it is gone/,     {%ADDS}],
     ['truncated-object',   'objects',     qr/has \d+ bytes, \d+ expected/,                      {%ADDS}],
     ['orphan-object',      'objects',     qr/belongs to no file/,                               {%ADDS}],
@@ -35,8 +35,8 @@ our @FAULTS = map { { fault => $_->[0], check => $_->[1], says => $_->[2], load 
     ['trash-leak',         'changes',     qr/in the trash, but it is still where it was/,       { args => \@BUSY, mix => "trash 30\nupload 30\ndownload 40\n" }],
     ['corrupt-download',   'reads',       qr/read by app \d+ at .*: wrong byte at/,             { args => \@BUSY, p => 0.3 }],
     ['duplicate-on-retry', 'changes',     qr/but no app asked for it/,                          {%COPIES}],
-    ['dropped-413',        'answers',     qr/its connection closed in place of an answer/,      { %ADDS, %FULL }],
-    ['slow-commit',        'database',    qr/a writing transaction stood still/,                { %ADDS, p => 0.3 }],
+    ['dropped-413',        'answers',     qr/its connection was closed instead of an answer/,      { %ADDS, %FULL }],
+    ['slow-commit',        'database',    qr/a writing transaction stalled/,                { %ADDS, p => 0.3 }],
     ['deadlock',           'database',    qr/Postgres counted \d+ deadlocks/,                   { %SAVES, args => [8, 20, 600, 8] }],
     ['hang',               'answers',     qr/given up without an answer/,                       { args => \@BUSY, mix => "download 100\n", p => 0.05, more => ['--timeout', '5s'] }],
 );

@@ -39,8 +39,8 @@ sub check { my (@args) = @_; my $r = sim([qw(check --json), "$dir/check.json", @
 my @n = rows();
 my ($r, $c) = check();
 is $r->{status}, 0, 'what is there is in order' or diag $r->{out}, $r->{err};
-is $c->{aggregates}{summary}, '22 of 22 folders by what info tells, 0 wrong; none are stored', 'folder totals by info';
-like $c->{storage}{summary}, qr/^1 account by what the server tells, .*, 0 wrong; none is stored$/, 'storage use by what the owner is told';
+is $c->{aggregates}{summary}, '22 of 22 folders by what info says, 0 wrong; none are stored', 'folder totals by info';
+like $c->{storage}{summary}, qr/^1 account as the server reports it, .*, 0 wrong; none is stored$/, 'storage use by what the owner is told';
 is $c->{structure}{status}, 'ok', 'the tree';
 is $c->{objects}{summary}, 'not offered: the server keeps its files in a store of its own', 'objects are not offered';
 is scalar(grep { m{/login$} } map { $_->{path} } @{ $d->log }), 2, 'both go on with the session that seed left';
@@ -50,8 +50,8 @@ my ($file) = grep { $_->{type} eq 'file' && defined $_->{parent} } @n;
 $pg->sql("UPDATE files SET size = size + 5 WHERE id = '$file->{id}'");
 ($r, $c) = check();
 is $r->{status}, 1, 'a wrong size';
-like "@{ $c->{aggregates}{detail} }", qr/folder \Q$file->{parent}\E .*info tells \d+ bytes, \d+ files, \d+ folders; its rows add up to/, 'its folder is named';
-like $c->{storage}{detail}[0], qr/the server tells \d+ bytes in use, its 168 files add up to \d+ \(-5\)/, 'and the account';
+like "@{ $c->{aggregates}{detail} }", qr/folder \Q$file->{parent}\E .*info says \d+ bytes, \d+ files, \d+ folders; its rows add up to/, 'its folder is named';
+like $c->{storage}{detail}[0], qr/the server reports \d+ bytes in use, its 168 files add up to \d+ \(-5\)/, 'and the account';
 
 # A name twice, and something in the trash: neither is wrong here.
 rows();

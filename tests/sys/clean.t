@@ -79,6 +79,6 @@ is $r->{status}, 0, 'with it the account goes too' or diag $r->{out}, $r->{err};
 is $stack->sql('SELECT count(*) FROM users'), 0, 'nobody is left';
 $r = $stack->sim(['clean']);
 is $r->{status}, 0, 'a clean server' or diag $r->{out}, $r->{err};
-like $r->{out}, qr/^nothing of drivesim's is there$/m, 'is said to be clean';
+like $r->{out}, qr/^nothing that drivesim made is there$/m, 'is said to be clean';
 
 done_testing;

@@ -42,7 +42,7 @@ $stack->sql('DROP TRIGGER at_half ON files; DROP FUNCTION at_half; DROP TABLE sh
 cmp_ok files($stack), '>', 0, 'something is made';
 cmp_ok files($stack), '<', $FILES, 'and not all';
 my ($r, $resumed) = seed($stack, 'resumed', @tree);
-like $r->{out}, qr/already there: 219 folders, [\d,]+ files; going on/, 'resumed: from where it ended';
+like $r->{out}, qr/already there: 219 folders, [\d,]+ files; continuing/, 'resumed: from where it ended';
 my $tree = $resumed->{tree};
 is_deeply [@{$tree}{qw(folders files hot_folders hot_files)}], [$FOLDERS, $FILES, $HOT, $HOT_FILES], 'resumed: exact counts';
 is files($stack), $FILES, 'resumed: no file twice';
@@ -76,7 +76,7 @@ is $stack->sql('SELECT count(*) FROM changes'), $writes, 'the third time: nothin
 
 # Another tree on the same server is told.
 my ($other) = seed($stack, 'another scale', qw(seed 2 0.01 --bytes-scale 0.2));
-like $other->{out}, qr/not of this plan: [\d,]+ files/, 'another scale: says what else is there';
+like $other->{out}, qr/not part of this plan: [\d,]+ files/, 'another scale: says what else is there';
 
 # Elsewhere, unbroken, with another number of requests at a time: the same.
 my $second = Sim::Stack->new;

@@ -52,7 +52,7 @@ my ($server) = $stack->stack('status')->{out} =~ /^server\s+\S+\s+\S+\s+(\d+)/m;
 ok $server, 'the server is found';
 kill STOP => $server;
 kill INT => $h->{pid};
-ok sim_await($h, sub { $_[0]{err} =~ /once more/ }), 'the first Ctrl-C is answered';
+ok sim_await($h, sub { $_[0]{err} =~ /interrupt again/ }), 'the first Ctrl-C is answered';
 my $second = time;
 kill INT => $h->{pid};
 sim_finish($h);

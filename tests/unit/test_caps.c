@@ -30,7 +30,7 @@ static void without_versions_a_missing_lock_leaves_nothing(void **state)
     (void)state;
     caps_fallbacks(API_CAP_ALL & ~(API_CAP_LOCKS | API_CAP_VERSIONS), text, sizeof(text));
     assert_string_equal(text,
-                        "no edit locks: saves without any, the last one stays; no versions: saves unconditionally");
+                        "no edit locks: saves without either, the last one stays; no versions: saves unconditionally");
     assert_string_equal(caps_instead(API_CAP_LOCKS, API_CAP_ALL & ~API_CAP_LOCKS), "saves by version alone");
 }
 
@@ -50,7 +50,7 @@ static void a_matter_of_course_is_not_told(void **state)
     caps_fallbacks(API_CAP_ALL & ~(API_CAP_SIGN_UP | API_CAP_JOBS | API_CAP_STORAGE_CONFIG), text, sizeof(text));
     assert_string_equal(text, "no sign-up: the given logins sign in");
     caps_fallbacks(API_CAP_ALL & ~API_CAP_JOBS, text, sizeof(text));
-    assert_string_equal(text, "no jobs: long work ends with its request");
+    assert_string_equal(text, "no jobs: long work is done within its request");
 }
 
 static void what_does_not_fit_is_left_out_whole(void **state)

@@ -94,7 +94,7 @@ static const struct world worlds[] = {
     {"answers: forgotten", &check_answers, {LATE(0, OP_LIST, LEDGER_TIMED_OUT, 100, 3100), SAVE(1, "f", "1", "2", 77, 2000, 2100)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "list of app 0 as a@load.test"},
     {"answers: nobody was answered", &check_answers, {SAVE(1, "f", "1", "2", 77, 10, 90), LATE(0, OP_LIST, LEDGER_TIMED_OUT, 100, 3100)}, .wrong = 0},
     {"answers: the server stopped at the beginning", &check_answers, {LATE(0, OP_LIST, LEDGER_TIMED_OUT, 100, 3100), SAVE(1, "f", "1", "2", 77, 200, 300)}, .wrong = 0},
-    {"answers: hung up on", &check_answers, {SAVE(1, "f", "1", "2", 77, 1200, 1210), LATE(0, OP_UPLOAD, LEDGER_CLOSED, 100, 110)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "closed in place of an answer"},
+    {"answers: hung up on", &check_answers, {SAVE(1, "f", "1", "2", 77, 1200, 1210), LATE(0, OP_UPLOAD, LEDGER_CLOSED, 100, 110)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "closed instead of an answer"},
     {"answers: the server was away", &check_answers, {SAVE(1, "f", "1", "2", 77, 1200, 1210), LATE(0, OP_UPLOAD, LEDGER_CLOSED, 100, 110), LATE(1, OP_LIST, LEDGER_NO_CONNECTION, 900, 901)}, .says = "1 others without an answer"},
     {"answers: streams broke off as well", &check_answers, {SAVE(1, "f", "1", "2", 77, 1200, 1210), LATE(0, OP_UPLOAD, LEDGER_CLOSED, 100, 110), {STREAM, .flags = LEDGER_STREAM_DOWN, .to = 130}}, .wrong = 0},
     {"answers: cut by the end of the run", &check_answers, {LATE(0, OP_LIST, LEDGER_CUT, 100, 3100), SAVE(1, "f", "1", "2", 77, 2000, 2100)}, .wrong = 0},
@@ -108,7 +108,7 @@ static const struct world worlds[] = {
     /* ---- locks ---- */
     {"locks: one after the other", &check_locks, {LOCK(0, "f", "l1", 1, 2), UNLOCK(0, "f", "l1", 5, 6), LOCK(1, "f", "l2", 5, 7)}, .says = "2 locks held, 0 wrong"},
     {"locks: both at once", &check_locks, {LOCK(0, "f", "l1", 1, 2), LOCK(1, "f", "l2", 3, 4), UNLOCK(0, "f", "l1", 5, 6)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "lock l2"},
-    {"locks: a save under another's", &check_locks, {LOCK(0, "f", "l1", 1, 2), SAVE(1, "f", "1", "2", 5, 3, 4), UNLOCK(0, "f", "l1", 5, 6)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "was taken while app 0 held"},
+    {"locks: a save under another's", &check_locks, {LOCK(0, "f", "l1", 1, 2), SAVE(1, "f", "1", "2", 5, 3, 4), UNLOCK(0, "f", "l1", 5, 6)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "was accepted while app 0 held"},
     {"locks: none taken", &check_locks, {SAVE(0, "f", "1", "2", 5, 1, 2)}, .status = CHECK_NOT_RUN, .says = "no edit locks"},
 
     /* ---- changes ---- */
@@ -131,7 +131,7 @@ static const struct world worlds[] = {
     {"storage: exact", &check_storage, {{END}}, {FILE_("f", NULL, "1", .size = 40), FILE_("g", NULL, "1", .size = 60, .trashed = true)}, .says = "1 account, 100 B, 0 wrong"},
     {"storage: a file too few", &check_storage, {{END}}, {FILE_("f", NULL, "1", .size = 40)}, .status = CHECK_VIOLATED, .wrong = 1, .says = "storage_used is 100"},
     {"structure: a tree", &check_structure, {{END}}, {FOLDER("d"), FOLDER("e", .parent_id = "d"), FILE_("f", "e", "1")}, .says = "3 entries, 0 wrong"},
-    {"structure: a cycle", &check_structure, {{END}}, {FOLDER("d", .parent_id = "e"), FOLDER("e", .parent_id = "d")}, .status = CHECK_VIOLATED, .wrong = 2, .says = "hangs on a cycle"},
+    {"structure: a cycle", &check_structure, {{END}}, {FOLDER("d", .parent_id = "e"), FOLDER("e", .parent_id = "d")}, .status = CHECK_VIOLATED, .wrong = 2, .says = "is part of a cycle"},
     {"structure: no parent", &check_structure, {{END}}, {FILE_("f", "nowhere", "1")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "does not exist"},
     {"structure: in a file", &check_structure, {{END}}, {FILE_("f", NULL, "1"), FILE_("g", "f", "1")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "is a file"},
     {"structure: live in the trash", &check_structure, {{END}}, {FOLDER("d", .trashed = true), FILE_("g", "d", "1")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "trashed folder"},

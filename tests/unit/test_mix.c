@@ -39,10 +39,10 @@ static void test_parse(void **state)
         {"download nan\n", ERR_USAGE, "line 1"},
         {"download 1e99\n", ERR_USAGE, "line 1"},
         {"download 1,5\n", ERR_USAGE, "line 1"},
-        {"list 1\n", ERR_USAGE, "list is no action: download, save"},
+        {"list 1\n", ERR_USAGE, "list is not an action: download, save"},
         {"fly\x1b[2J 1\n", ERR_USAGE, "line 1: fly\\x1b"},
         {"save 1\nsave 2\n", ERR_USAGE, "line 2: save is there twice"},
-        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1\n", ERR_USAGE, "is no action"},
+        {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1\n", ERR_USAGE, "is not an action"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct mix m;

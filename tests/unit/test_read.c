@@ -52,7 +52,7 @@ static void listings_are_held_against_rows(void **state)
         {TRUTH_SORTED, 10, "ABab", "abAB", NULL, NULL},
         {TRUTH_SORTED, 10, "BAba", "abAB", NULL, NULL},
         {TRUTH_SORTED, 10, "aAbB", "abAB", NULL, "the folder A stands behind a file"},
-        {TRUTH_SORTED, 10, "acb", "abc", NULL, "names are in no order"},
+        {TRUTH_SORTED, 10, "acb", "abc", NULL, "names are out of order"},
         {TRUTH_SORTED, 10, "bca", "abc", "312", NULL},
         {TRUTH_SORTED, 10, "abc", "abc", "312", "out of order"},
         {TRUTH_SORTED, 10, "bac", "abc", "111", NULL},

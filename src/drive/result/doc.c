@@ -169,7 +169,7 @@ static enum err read_result(struct doc *d, const char *path, struct errinfo *ei)
     if (json_parse(buf_cstr(&d->text), d->text.len, &d->root, &why) != ERR_OK)
         return err_set(ei, ERR_USAGE, "%s holds no result: %s", path, err_message(&why));
     if (!doc_string(d, "command")[0] || !is_shaped(d->root))
-        return err_set(ei, ERR_USAGE, "%s is JSON, but no result of this program", path);
+        return err_set(ei, ERR_USAGE, "%s is JSON, but not a result of this program", path);
     return ERR_OK;
 }
 
@@ -214,9 +214,9 @@ static void fill(const struct doc *d, const char *dir, struct result *r)
     str_format(r->target, sizeof(r->target), "%s", FIELD(owner, "target"));
     str_format(r->arguments, sizeof(r->arguments), "%s", FIELD(owner, "arguments"));
     (void)wall_parse(FIELD(owner, "began"), &r->began);
-    str_format(
-        r->note, sizeof(r->note), "%s",
-        "it did not come to its end (it was killed, or still runs): what it had written is shown, no check was made");
+    str_format(r->note, sizeof(r->note), "%s",
+               "it did not come to its end (it was killed, or is still running): what it had written is shown, no "
+               "check was made");
     doc_stats(d, &r->stats);
     for (size_t i = 0; i < d->n_spans; i++)
         seconds += is_measured(&d->spans[i]) ? d->spans[i].seconds : 0;

@@ -97,7 +97,7 @@ static void put_reasons(struct markup *m, const struct doc *d)
     const char *limit = html_text_of(json_get(d->root, "generator"), "why"), *note = doc_string(d, "note");
     markup_put(m, "<ul>\n");
     if (limit[0])
-        put_reason(m, "the generator was the limit, so this is no result of the server's: ", limit);
+        put_reason(m, "the generator was the limit, so this says nothing about the server: ", limit);
     if (error)
         put_reason(m, "", html_text_of(error, "message"));
     if (note[0])
@@ -332,7 +332,7 @@ static void put_failures(struct markup *m, const struct doc *d)
             other = other || (strcmp(json_key(o), "ok") != 0 && json_f64(o, &n) && n > 0);
     if (!json_count(failures) && !other)
         return;
-    markup_put(m, "<section><h2>What did not end well</h2>\n");
+    markup_put(m, "<section><h2>What failed or was refused</h2>\n");
     if (json_count(failures)) {
         html_table(m, "Failures by their reason; ids and numbers are folded to #", names, ARRAY_LEN(names), 1);
         for (const struct json *f = json_first(failures); f; f = json_next(f)) {

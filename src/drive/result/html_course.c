@@ -299,7 +299,7 @@ void html_course(struct markup *m, const struct doc *d)
     read_bands(t, json_get(d->root, "injected"));
     read_bands(t, json_get(d->root, "timeline"));
     doc_stats(d, all);
-    markup_put(m, "<section><h2>Along time</h2>\n");
+    markup_put(m, "<section><h2>Over time</h2>\n");
     put_bands(t, d);
     put_throughput(t);
     for (size_t i = 0, n = html_chosen(all, chosen, CHOSEN); i < n; i++)

@@ -106,7 +106,7 @@ static void put_verdict(struct markup *m, const struct doc *d)
     if (stopped) {
         markup_put(m, "<li>Stopped by ");
         markup_element(m, "b", html_text_of(stopped, "condition"));
-        markup_putf(m, ": %.10g at the step of %.0f sessions, %.1f s after its begin</li>\n",
+        markup_putf(m, ": %.10g at the step of %.0f sessions, %.1f s after its start</li>\n",
                     number_of(stopped, "value", 0), number_of(stopped, "sessions", 0),
                     number_of(stopped, "seconds_into_step", 0));
     }

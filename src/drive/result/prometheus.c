@@ -64,11 +64,11 @@ static void put_info(struct text *t, const struct doc *d)
     sample(t, "command_info", labels, ARRAY_LEN(labels), 1);
     family(t, "exit_status", "gauge", "Exit status: 0 is healthy.");
     sample(t, "exit_status", NULL, 0, doc_number(d, "exit", 0));
-    family(t, "duration_seconds", "gauge", "What was measured took so long.");
+    family(t, "duration_seconds", "gauge", "How long the measured part took.");
     sample(t, "duration_seconds", NULL, 0, doc_number(d, "seconds", 0));
     if (!wall_parse(doc_string(d, "began"), &began))
         return;
-    family(t, "start_time_seconds", "gauge", "Its begin, in seconds since 1970.");
+    family(t, "start_time_seconds", "gauge", "When it began, in seconds since 1970.");
     sample(t, "start_time_seconds", NULL, 0, (double)began.us / 1e6);
 }
 

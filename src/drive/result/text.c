@@ -23,7 +23,7 @@ static void print_head(const struct result *r, FILE *out)
     fprintf(out, r->interrupted ? "\nsummary of %s: interrupted after %s" : "\nsummary of %s, %s", r->command,
             str_duration(took, sizeof took, r->seconds_us));
     if (r->generator.limited)
-        fprintf(out, ": the generator was the limit, this is no result of the server's: %s", r->generator.why);
+        fprintf(out, ": the generator was the limit, so this says nothing about the server: %s", r->generator.why);
     fputc('\n', out);
 }
 

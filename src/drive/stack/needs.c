@@ -68,9 +68,9 @@ static void need_account(const struct stack *s, struct stack_need *out)
     if (!out->there)
         str_format(out->detail, sizeof out->detail, "%s", err_message(&ei));
     else if (as)
-        str_format(out->detail, sizeof out->detail, "we are root, Postgres runs as %s", as->name);
+        str_format(out->detail, sizeof out->detail, "running as root; Postgres runs as %s", as->name);
     else
-        str_format(out->detail, sizeof out->detail, "ours will do");
+        str_format(out->detail, sizeof out->detail, "this one will do");
 }
 
 size_t stack_needs(struct stack *s, struct stack_need out[STACK_NEEDS_MAX], bool *docker)

@@ -83,7 +83,7 @@ static MAY_YIELD enum err make_cluster(struct part *p, struct arena *mem, const 
     if (stat(data, &st) == 0)
         return ERR_OK;
     if (!proc_which("initdb", program_folders(mem), initdb, sizeof initdb))
-        return err_set(ei, ERR_ENV, "initdb is not installed: `sim doctor` tells how to get it");
+        return err_set(ei, ERR_ENV, "initdb is not installed: `sim doctor` says how to get it");
     enum err err = stack_remove_tree(fresh, ei);
     if (!err)
         err = write_password(p, password, a, ei);
@@ -140,7 +140,7 @@ static enum err command(struct part *p, struct arena *mem, struct part_command *
     const size_t n = sizeof settings / sizeof settings[0];
     const char *postgres = part_program(p, mem);
     if (!postgres)
-        return err_set(ei, ERR_ENV, "postgres is not installed: `sim doctor` tells how to get it");
+        return err_set(ei, ERR_ENV, "postgres is not installed: `sim doctor` says how to get it");
     const char **argv = arena_alloc(mem, (2 * n + 6) * sizeof *argv);
     size_t at = 0;
     argv[at++] = postgres;

@@ -233,7 +233,7 @@ enum err stack_print_status(struct stack *s, FILE *out, struct errinfo *ei)
             continue;
         print_row(p, out);
         if (!part_alive(p) && !err)
-            err = err_set(ei, ERR_ENV, "%s is down: `sim stack up` starts it, `sim stack logs %s` tells why",
+            err = err_set(ei, ERR_ENV, "%s is down: `sim stack up` starts it, `sim stack logs %s` shows why",
                           p->ops->name, p->ops->name);
     }
     return err;

@@ -187,7 +187,7 @@ enum err tma_storage(struct api *a, struct api_storage *out, struct api_result *
     enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
     *out = (struct api_storage){.used = -1, .total = limit_of(j, "total"), .free = limit_of(j, "free")};
     if (j && !json_i64(json_get(j, "used"), &out->used))
-        err = api_wrong(r, "the answer tells no storage use");
+        err = api_wrong(r, "the answer holds no storage use");
     json_free(&j);
     return err;
 }

@@ -87,7 +87,7 @@ static enum err judge_stored(const struct api_upload *u, const char *sum, const 
         snprintf(r->reason, sizeof r->reason, "%llu bytes were sent, %lld are stored",
                  (unsigned long long)u->content->size, (long long)look->size);
     else
-        snprintf(r->reason, sizeof r->reason, "the server tells another checksum than was sent: %.100s",
+        snprintf(r->reason, sizeof r->reason, "the server reports another checksum than the one sent: %.100s",
                  look->checksums);
     r->outcome = OUT_WRONG;
     r->err = ERR_WRONG;

@@ -60,7 +60,7 @@ static void read_password(struct reading *in, const struct json *v)
 {
     const char *s = json_str(v);
     if (!s || strlen(s) < PASSWORD_MIN || strlen(s) > PASSWORD_BYTES_MAX)
-        complain(in, "password", "a password has 6 to 72 bytes");
+        complain(in, "password", "a password must have 6 to 72 bytes");
     else
         in->out->password = arena_strdup(in->r->mem, s);
 }
@@ -91,12 +91,12 @@ static void read_name(struct reading *in, const struct json *v)
 {
     const char *s = json_str(v);
     if (!s || !utf8_valid(sv_of(s)) || utf8_length(sv_of(s)) > NAME_MAX_) {
-        complain(in, "name", "a name has up to 100 characters");
+        complain(in, "name", "a name must have at most 100 characters");
         return;
     }
     for (const char *p = s; *p; p++) {
         if ((unsigned char)*p < ' ') {
-            complain(in, "name", "a name has no control characters");
+            complain(in, "name", "a name must not contain control characters");
             return;
         }
     }

@@ -142,7 +142,7 @@ static MAY_YIELD enum err store_time(struct sweep *w, struct blob *blob, struct 
     if (e == ERR_OK)
         e = blob_head(blob, key, &info, ei);
     if (e == ERR_OK && info.modified.us == 0)
-        e = err_set(ei, ERR_STORE, "the object store does not tell when objects were written");
+        e = err_set(ei, ERR_STORE, "the object store does not say when objects were written");
     if (e == ERR_OK)
         *out = info.modified;
     content_delete(w->server, &(const char *){key}, 1);
