@@ -182,6 +182,18 @@ deps:
 demo: deps
 	@.ci/demo $(SIM) $(BUILD)/demo
 
+# ---- to have it everywhere ----
+PREFIX ?= /usr/local
+BINDIR  = $(DESTDIR)$(PREFIX)/bin
+COMPDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+install: $(OBJ)/sim.bin
+	@install -d $(BINDIR) $(COMPDIR)
+	@install $(OBJ)/sim.bin $(BINDIR)/sim
+	@install -m 644 sim/completion.bash $(COMPDIR)/sim
+	@echo 'installed $(BINDIR)/sim'
+uninstall:
+	rm -f $(BINDIR)/sim $(COMPDIR)/sim
+
 # ---- lint ----
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint:
@@ -206,6 +218,7 @@ make judge          plants each fault in the server and shows the check that fin
 make chaos          takes each part of the stack away in each way; RUNS=5 for the long form
 make bench          the HTTP engine beside wrk, ab and hey; memory a held stream; what the judgement costs
 make lint           format, ranks, owners of headers, banned functions
+make install        sim and its completion for bash, below PREFIX=/usr/local; make uninstall removes them
 make clean          removes build/
 endef
 export HELP
@@ -215,6 +228,6 @@ help:
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all bench chaos judge test unit comp sys replay fuzz fuzz-run lint help clean FORCE
+.PHONY: all bench chaos judge test unit comp sys replay fuzz fuzz-run install uninstall lint help clean FORCE
 FORCE:
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)

@@ -219,8 +219,10 @@ const char *refusal_problem(const struct refusal *f, const struct answer *a, int
     char took[32], most[32];
     if (a->err != ERR_OK)
         str_format(dst, n, "no answer: %s", a->reason);
+    else if (a->status / 100 == 2 && f->status / 100 != 2)
+        str_format(dst, n, "not refused, the server did it: %d", a->status);
     else if (a->status != f->status && (!f->or_status || a->status != f->or_status))
-        str_format(dst, n, "%d%s%s", a->status, a->reason[0] ? ": " : "", a->reason);
+        str_format(dst, n, "%d instead of %d%s%s", a->status, f->status, a->reason[0] ? ": " : "", a->reason);
     else if (!a->reason[0])
         str_format(dst, n, "%d without a reason", a->status);
     else if (f->code && strcmp(f->code, a->code) != 0)

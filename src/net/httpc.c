@@ -380,6 +380,8 @@ enum err httpc_explain(const struct transfer *t, CURLcode rc, const char *curl_t
             continue;
         if (causes[i].add == WITH_ERRNO)
             return explain_errno(ei, causes[i].err, causes[i].what, server, (int)os_errno);
+        if (rc == CURLE_SSL_CONNECT_ERROR && strstr(curl_text, "wrong version number"))
+            return err_set(ei, ERR_TLS, "%s does not speak TLS: is it http://, not https://?", server);
         if (causes[i].add == WITH_TEXT)
             return err_set(ei, causes[i].err, "%s %s: %s", causes[i].what, server, curl_text);
         return err_set(ei, causes[i].err, "%s %s", causes[i].what, server);

@@ -45,10 +45,25 @@ is $r->{status}, 0, 'serve --fault help is no mistake';
 like $r->{out}, qr/^  lost-update +\S/m, 'and lists the faults';
 like sim(['--version'])->{out}, qr/\Adrivesim \S+\n\z/, '--version';
 
+# ---- completion in bash: what --help lists ----
+sub completed {
+    my @words = @_;
+    my $script = '. sim/completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sim; printf "%s\n" "${COMPREPLY[@]}"';
+    open my $pipe, '-|', 'bash', '-c', $script, 'bash', sim_path(), @words or die "bash: $!";
+    chomp(my @said = <$pipe>);
+    return [sort @said];
+}
+is_deeply completed('re'), [sort grep { /^re/ } @commands], 'a command';
+is_deeply completed(qw(run --re)), [qw(--reconnect-storm --report-every)], 'an option of its own';
+is_deeply completed(qw(check --js)), ['--json'], 'an option of all';
+is_deeply completed(qw(stack sta)), [qw(start status)], 'an action of the stack';
+
 # ---- mistakes: one sentence, status 2, JSON when asked for ----
 $r = sim(['chekc']);
 is $r->{status}, 2, 'unknown command';
-like $r->{err}, qr/did you mean 'check'/, 'with a suggestion';
+like $r->{err}, qr/did you mean 'check'\?/, 'with a suggestion';
+like sim(['--quiet', 'check'])->{err}, qr/options come after the command/, 'an option in front of the command';
+like sim(['up'])->{err}, qr/no command 'up'; 'sim --help'/, 'a short word is no slip of another';
 for my $case (
     [['check', '--onyl', 'x'], qr/--onyl.*--only/],
     [['check', 'surplus'], qr/unexpected argument "surplus"/],

@@ -63,8 +63,8 @@ static void an_answer_is_judged(void **state)
     } rows[] = {
         {{.status = 413}, {.status = 413, .reason = "too large", .us = 1000}, NULL},
         {{.status = 413}, {.status = 413, .us = 1000}, "413 without a reason"},
-        {{.status = 413}, {.status = 200, .reason = ""}, "200"},
-        {{.status = 413}, {.status = 507, .reason = "full"}, "507: full"},
+        {{.status = 413}, {.status = 200, .reason = ""}, "not refused, the server did it: 200"},
+        {{.status = 413}, {.status = 507, .reason = "full"}, "507 instead of 413: full"},
         {{.status = 422, .or_status = 400}, {.status = 400, .reason = "name"}, NULL},
         {{.status = 423, .code = "LOCKED"}, {.status = 423, .reason = "x", .code = "LOCKED"}, NULL},
         {{.status = 423, .code = "LOCKED"}, {.status = 423, .reason = "x", .code = "OTHER"}, "423 with the code"},
