@@ -228,7 +228,7 @@ static MAY_YIELD bool open_stream(struct couple *c, struct api_stream **stream, 
         r.outcome = r.outcome == OUT_OK ? OUT_TRANSPORT : r.outcome;
     } else if (!open) {
         r.outcome = OUT_TIMEOUT;
-        str_fit(r.reason, sizeof(r.reason), "no word on the event stream");
+        str_fit(r.reason, sizeof(r.reason), "nothing came on the event stream");
     }
     meter_record(&w->meter, OP_STREAM, &r, due);
     return open;
@@ -364,9 +364,9 @@ static enum err enough_logins(const struct pairs *p, struct errinfo *ei)
         return ERR_OK;
     return err_set(
         ei, ERR_ENV,
-        "%.0f pairs go on at once, and the %s there are may hold %d event streams each: %u sub-users would do, "
-        "see sim seed",
-        ceil(at_once), COUNTED(p->w->roster.n_logins, "login"), DRIVE_STREAMS_PER_LOGIN, needed - 1);
+        "%.0f pairs go on at once, and the %s there are may hold %d event streams each: %u sub-users would do: "
+        "sim seed %u SCALE adds them",
+        ceil(at_once), COUNTED(p->w->roster.n_logins, "login"), DRIVE_STREAMS_PER_LOGIN, needed - 1, needed - 1);
 }
 
 /* The receiver is another login of the sender's account where there is one. */

@@ -141,7 +141,7 @@ SKIP: {
     ok wait_until(sub { my $n = 0; File::Find::find(sub { $n++ if /^\.drivesim-/ && -s > 1 << 16 }, $sshd->files); $n == 3 }), 'X04: three large uploads are under way';
     $sshd->freeze;
     kill 'INT', $run->{pid};
-    ok sim_await($run, sub { $_[0]{err} =~ /interrupted: finishing what runs/ }), 'X04: it is told';
+    ok sim_await($run, sub { $_[0]{err} =~ /interrupted: finishing what is running/ }), 'X04: it is told';
     kill 'INT', $run->{pid};
     my $end = sim_finish($run);
     $sshd->thaw;

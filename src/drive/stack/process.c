@@ -163,7 +163,7 @@ enum err part_halt(const struct part *p, bool halt, struct errinfo *ei)
     enum err err = each_process(p, signal_one, &signo, "signal", ei);
     while (!err && halt && !stands_still(p)) {
         if (mono_passed(until))
-            return err_set(ei, ERR_ENV, "%s goes on, though it was told to stop", p->ops->name);
+            return err_set(ei, ERR_ENV, "%s still runs, though it was told to stop", p->ops->name);
         coro_sleep_until(p->stack->loop, mono_add(mono_now(), LOOK_EVERY_US));
         err = each_process(p, signal_one, &signo, "signal", ei);
     }
