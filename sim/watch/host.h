@@ -2,7 +2,9 @@
 #define SIM_WATCH_HOST_H
 /* The counters of a Linux machine, out of the text of some files of /proc, each under a line "== NAME"; and what two
  * sets of counters say of the time between them. The same text comes from here and over ssh. Layer 3, pure. */
-#include "sim/watch/watch.h"
+#include "sim/watch/figures.h"
+
+#define HOST_SNAPSHOT_MAX (1u << 20) /* bytes of such a text */
 
 extern const char *const host_files[]; /* below /proc; ends with NULL */
 

@@ -1,0 +1,135 @@
+#include "sim/watch/remote.h"
+#include "base/mem.h"
+#include "drive/proc.h"
+#include "sim/watch/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct remote {
+    struct loop *loop;
+    const struct remote_ops *ops;
+    void *arg;
+    struct proc proc; /* ssh */
+    int fd;           /* what it prints; -1: it has ended */
+    struct io io;
+    struct buf text;
+    char problem[240], host[REMOTE_HOST_MAX + 1];
+};
+
+static void hang_up(struct remote *r)
+{
+    if (r->fd >= 0) {
+        loop_io_remove(&r->io);
+        close(r->fd);
+    }
+    r->fd = -1;
+}
+
+/* What ssh says of itself comes before the first snapshot, or after the last. */
+static void note_problem(struct remote *r)
+{
+    struct sv rest = {buf_cstr(&r->text), r->text.len}, line, last = {"", 0};
+    while (sv_split(&rest, '\n', &line))
+        if (sv_trim(line).n)
+            last = sv_trim(line);
+    char shown[154];
+    snprintf(r->problem, sizeof(r->problem), "ssh to %s ended%s%s", r->host, last.n ? ": " : "",
+             str_shown(shown, sizeof(shown), last));
+}
+
+static void on_text(struct io *io, uint32_t events)
+{
+    static const char end[] = "== end\n";
+    struct remote *r = container_of(io, struct remote, io);
+    char piece[16384];
+    (void)events;
+    ssize_t n = read(r->fd, piece, sizeof(piece));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0 || buf_append(&r->text, piece, (size_t)n) != ERR_OK) {
+        note_problem(r);
+        hang_up(r);
+        r->ops->end(r->arg);
+        return;
+    }
+    for (const char *at; (at = strstr(buf_cstr(&r->text), end));) {
+        size_t len = (size_t)(at - r->text.data);
+        r->ops->snapshot(r->arg, (struct sv){r->text.data, len});
+        buf_consume(&r->text, len + sizeof(end) - 1);
+    }
+}
+
+/* A pipe by name, since a process is given a file for what it says. The other side prints the same files with the same
+ * marks, each second, until its pipe breaks. */
+static enum err start(struct remote *r, struct errinfo *ei)
+{
+    struct buf script = BUF_INIT(1024);
+    char dir[] = "/tmp/drivesim-watch-XXXXXX", fifo[sizeof(dir) + 8];
+    int pidfd = -1;
+    enum err e = buf_append_str(&script, "while :; do for f in");
+    for (int i = 0; host_files[i] && e == ERR_OK; i++)
+        e = buf_appendf(&script, " %s", host_files[i]);
+    if (e == ERR_OK)
+        e = buf_append_str(&script, "; do echo \"== $f\"; cat /proc/$f; done; echo '== end'; sleep 1 || exit; done");
+    if (e == ERR_OK && !mkdtemp(dir))
+        e = err_sys(ei, ERR_ENV, "cannot make a folder in /tmp");
+    snprintf(fifo, sizeof(fifo), "%s/out", dir);
+    if (e == ERR_OK && mkfifo(fifo, 0600) != 0)
+        e = err_sys(ei, ERR_ENV, "cannot make a pipe in /tmp");
+    if (e == ERR_OK && (r->fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
+        e = err_sys(ei, ERR_ENV, "cannot open a pipe in /tmp");
+    const char *const argv[] = {"ssh", "-o",    "BatchMode=yes",   "-o", "ConnectTimeout=10",
+                                "--",  r->host, buf_cstr(&script), NULL};
+    const struct proc_spec spec = {.argv = argv, .cwd = ".", .log = fifo, .dies_with_us = true};
+    if (e == ERR_OK)
+        e = proc_start(&spec, &r->proc, &pidfd, ei);
+    if (pidfd >= 0)
+        close(pidfd);
+    if (e == ERR_OK) {
+        r->io = (struct io){.fd = r->fd, .fn = on_text};
+        e = loop_io_add(r->loop, &r->io, EPOLLIN, ei);
+    }
+    unlink(fifo);
+    rmdir(dir);
+    buf_done(&script);
+    return e;
+}
+
+enum err remote_new(struct remote **out, struct loop *loop, const char *host, const struct remote_ops *ops, void *arg,
+                    struct errinfo *ei)
+{
+    struct remote *r = mem_zalloc(sizeof(*r));
+    *r = (struct remote){.loop = loop, .ops = ops, .arg = arg, .fd = -1};
+    buf_init(&r->text, HOST_SNAPSHOT_MAX);
+    str_format(r->host, sizeof(r->host), "%s", host);
+    enum err e = start(r, ei);
+    if (e == ERR_OK)
+        *out = r;
+    else
+        remote_free(&r);
+    return e;
+}
+
+const char *remote_problem(const struct remote *r)
+{
+    return r->problem;
+}
+
+void remote_free(struct remote **rp)
+{
+    struct remote *r = *rp;
+    if (!r)
+        return;
+    hang_up(r);
+    if (r->proc.pid && proc_end(r->loop, &r->proc, 1, SIGTERM, US_PER_S, NULL) != ERR_OK)
+        proc_kill_session(&r->proc);
+    buf_done(&r->text);
+    MEM_FREE(*rp);
+}
