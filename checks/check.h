@@ -1,9 +1,9 @@
 #ifndef CHECKS_CHECK_H
 #define CHECKS_CHECK_H
-/* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently: "not run" is
- * one that the server or the user does not offer what it needs, "blocked" one whose database, store or ledger was named
- * and could not be had, which ends the command with status 3. What several checks look at (the tree of rows, the
- * ledger) is loaded once and lives in the context. Layer 3. */
+/* The judge: a table of checks, one file each. A check that cannot run says why; it never passes silently. It is "not
+ * run" when the server does not offer what it needs, or the user did not say where that is; it is "blocked" when its
+ * database, store or ledger was named and cannot be read, which ends the command with status 3. What several checks
+ * look at (the tree of rows, the ledger) is loaded once and lives in the context. Layer 3. */
 #include "checks/evidence/journal.h"
 #include "checks/evidence/tree.h"
 #include "drive/cmd.h"
@@ -21,7 +21,7 @@ struct check_ctx {
     struct pg_pool *pg; /* NULL: no DATABASE_URL or not reachable; why in pg_why */
     struct errinfo pg_why;
     unsigned schema;           /* enum schema_bit */
-    int64_t left[CHECK_RESTS]; /* what was not at rest when it was given up; -1: nobody tells */
+    int64_t left[CHECK_RESTS]; /* what was still not at rest when the wait was over; -1: nobody tells */
     int64_t waited_us;
     struct tree *tree; /* NULL: could not be read; why in pg_why */
     struct blob *blob; /* NULL likewise */
@@ -30,7 +30,7 @@ struct check_ctx {
     struct journal *journal; /* NULL likewise */
     struct errinfo journal_why;
     const char *run_dir; /* NULL: no ledger */
-    struct api *owner;   /* whom told.c signed in last; NULL: nobody */
+    struct api *owner;   /* told.c's: the session that it used last; NULL: none */
     const char *owner_email;
     struct map *others;                 /* ids of items that somebody else changed; NULL: not asked yet */
     const struct check_baseline *since; /* of the command that is judged, now or from its run folder; NULL: not known */
@@ -53,7 +53,7 @@ MAY_YIELD void check_drain_wait(struct check_ctx *c);
 struct check_baseline {
     bool known_pg, known_server, known_overrun, known_streams, known_clock;
     int64_t deadlocks, server_errors, streams;
-    int64_t clock_us;            /* the database's, so that rows younger than the run are told by one clock */
+    int64_t clock_us;            /* the database's: only by its own clock can rows be told to be younger than the run */
     int64_t wall_us;             /* this machine's at that moment */
     int64_t overrun;             /* bytes that accounts use beyond their limits */
     char owner[CHECK_OWNER_MAX]; /* id of the first owner: other accounts have others; "": not known */
@@ -70,12 +70,13 @@ MAY_YIELD enum err check_read_overrun(struct pg_pool *pg, int64_t *out, struct e
 MAY_YIELD enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out,
                                      struct errinfo *ei) WARN_UNUSED;
 
-/* Helpers for the files. A detail is one wrong thing: it raises r->wrong; the first 50 are kept. */
+/* How a check speaks. A detail is one wrong thing: it raises r->wrong; the first 50 are kept. */
 void check_detail(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_not_run(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_blocked(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* NULL after saying in r that it is not run, or blocked, and why. */
+/* What a check looks at, loaded at the first call. NULL: not to be had; r then says that the check is not run, or
+ * blocked, and why. */
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
 const struct tree *check_rows(struct check_ctx *c, struct check_result *r); /* the database's own, not a listed one */
 const struct journal *check_journal(struct check_ctx *c, struct check_result *r);

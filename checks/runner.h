@@ -6,9 +6,9 @@
 /* ERR_USAGE for a name in only that is no check. */
 enum err checks_judge_names(const struct opt_list *only, struct errinfo *ei) WARN_UNUSED;
 /* Runs all rows, or those named in only ("aggregates,storage"; NULL or empty: all); results go to ctx->result.
- * ERR_CHECK when one is violated, else ERR_ENV when one is blocked or the ledger lacks what it should hold. Without
- * since (NULL: `sim check`; what the counters stood at comes from the run's folder) also ERR_ENV when one that was
- * asked for by name could not run, or none of those that prove anything. */
+ * ERR_CHECK when one is violated, else ERR_ENV when one is blocked or the ledger lacks what it should hold.
+ * since: what the counters stood at before the command; NULL for `sim check`, where the run's folder tells. Then it is
+ * also ERR_ENV when a check that was asked for by name could not run, or when none ran that proves anything. */
 MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const struct opt_list *only, const char *run_dir,
                               const struct check_baseline *since, struct errinfo *ei) WARN_UNUSED;
 #endif

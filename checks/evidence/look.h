@@ -1,7 +1,7 @@
 #ifndef CHECKS_EVIDENCE_LOOK_H
 #define CHECKS_EVIDENCE_LOOK_H
-/* How the reader of a violation looks the item up: by a request or a query where the server is TMA Cloud's kind, by its
- * path where a server knows things by their paths. Layer 3. */
+/* For the reader of a violation: a request or a query with which to look at the item oneself, or its path where a
+ * server knows things by their paths. Layer 3. */
 #include "checks/check.h"
 
 enum look {

@@ -1,7 +1,7 @@
 #ifndef CHECKS_EVIDENCE_OTHERS_H
 #define CHECKS_EVIDENCE_OTHERS_H
-/* What a run's folder and what is there now have to do with each other: when the run began, whether the accounts are
- * still those, and what others than its apps changed since. Layer 3. */
+/* Whether what a run's folder tells can still be held against the server: when the run began and ended, whether the
+ * accounts are still the same, and what somebody else has changed since. Layer 3. */
 #include "checks/check.h"
 
 /* When the run began, by the database's clock where it is known. */

@@ -9,8 +9,8 @@
 MAY_YIELD struct api *told_sign_in(struct check_ctx *c, const char *email);
 /* Frees the session that the functions below keep in the context. */
 void told_sign_out(struct check_ctx *c);
-/* Folder totals as `info` tells them, which leave out what is in the trash. Of many folders so many are asked for that
- * it stays affordable. */
+/* Folder totals as `info` tells them, which leave out what is in the trash. Of many folders only some
+ * are asked about, since each is a request. */
 MAY_YIELD void told_totals(struct check_ctx *c, const struct tree *t, struct check_result *r);
 /* Storage use as the server tells each owner, against the sum of the account's files, trashed ones included. */
 MAY_YIELD void told_storage(struct check_ctx *c, const struct tree *t, struct check_result *r);

@@ -1,5 +1,6 @@
 #include "unit.h"
 
+#include "base/clock.h"
 #include "sim/watch/host.h"
 
 #include <math.h>
