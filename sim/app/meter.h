@@ -18,9 +18,9 @@ struct outage {
     struct wall from;
     struct mono since;
     int64_t us; /* so far, while it lasts */
-    bool over;  /* never again longer */
-    bool told;  /* of the report that prints it */
-    bool kept;  /* of the course, in full */
+    bool over;  /* it has ended: us is final */
+    bool told;  /* a report has printed it so */
+    bool kept;  /* and so it stands in the course (series.h) */
     uint64_t failures;
 };
 struct tally { /* of actions: planned = done + conflicts + failed + outage + empty + unfinished + not started */
@@ -64,6 +64,6 @@ void meter_stream_up(struct meter *m);
 void meter_stream_down(struct meter *m);
 /* Adds the interval to the total and starts the next. */
 void meter_next_interval(struct meter *m);
-/* Brings `us` of those that last up to date and marks those that are over. */
+/* Brings `us` of the outages that go on up to date, and marks those that have ended. */
 void meter_look_at_outages(struct meter *m, struct mono now);
 #endif

@@ -13,9 +13,10 @@ void stream_init(struct app *a); /* before any other call; opens nothing */
 /* Opens it, unless it is open, the run drains, or the server has none; from then on it comes back by itself. Returns at
  * once: what became of it is counted when it is known. */
 void stream_open(struct app *a);
-/* After a refusal for the session's sake: with a new one, or not. */
+/* The stream had been refused because its session had expired: renewed tells whether there
+ * is a new one now. Opened again, after a wait where there is none or it was refused twice in a row. */
 void stream_renewed(struct app *a, bool renewed);
-/* Ends it for good; noted as that in the ledger. */
+/* Ends it for good; the ledger notes it as `how`. */
 void stream_close(struct app *a, enum ledger_stream how);
 /* As a proxy's restart would: ends now and is opened again after the usual wait. False when there was none. */
 bool stream_break(struct app *a);

@@ -9,6 +9,6 @@ struct mono sync_next_due(const struct app *a);
 void sync_event(struct app *a, const struct api_event *ev);
 /* Lists one open folder and brings the view up to date. False when it could not. */
 MAY_YIELD bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause);
-/* The folder is known to be out of date: it is asked for without gathering. */
+/* The folder is known to be out of date: it is listed as soon as the lane is free, without waiting for more events. */
 void sync_soon(struct app *a, uint32_t at);
 #endif

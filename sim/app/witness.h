@@ -9,7 +9,7 @@
 void witness_stamp(const struct app *a, struct ledger_record *rec, enum ledger_kind kind);
 /* ev NULL unless what is LEDGER_EVENT. */
 void witness_stream(struct app *a, enum ledger_stream what, const struct api_event *ev);
-/* A request that ended without an answer, as r tells; any other is none of ours. */
+/* A request that ended without an answer, as r tells; any other is passed over. */
 void witness_silence(struct app *a, enum drive_op op, const struct api_result *r);
 /* A transaction that stood still for so long until now; what: see sim/run/stills.c. */
 void witness_still(struct worker *w, int64_t age_us, const char *what);

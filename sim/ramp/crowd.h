@@ -14,7 +14,7 @@ void crowd_start(struct crowd *c, struct ramp *r, struct ramp_step *s);
 bool crowd_at_work(const struct crowd *c);    /* false also when all is to end */
 MAY_YIELD void crowd_gather(struct crowd *c); /* until every session is in or was turned away */
 MAY_YIELD void crowd_stay(struct crowd *c, int64_t us);
-/* Waits for what they are at, without new work; when all is to end, cuts it short: what they do at once, what they say
- * on leaving after 2 s. */
+/* No new work begins; waits until what they do has ended. When the whole ramp is to end, their work is cancelled at
+ * once, and signing out after 2 s. */
 MAY_YIELD void crowd_end(struct crowd *c);
 #endif

@@ -7,8 +7,9 @@
  * the knee is. A step is on track while it does at least 90 % of what the lower of the lines allows; the crossing
  * counts only as far as the last step on track and the first one off it have it between them. With a link given, whose
  * line is drawn beforehand, a step that should fill it must keep its p95 within 1.5 times what that alone causes, too,
- * and the knee is the middle of the two steps. Of work that comes at random, two standard deviations of its number are
- * let pass. Nothing is said of more sessions than were held. Layer 3, pure. */
+ * and the knee is the middle of the two steps. Where the pieces of work come at random, a step may fall
+ * short by two standard deviations of their number and still be on track. Nothing is said of more sessions than were
+ * tried. Layer 3, pure. */
 #include "base/err.h"
 #include <stddef.h>
 
