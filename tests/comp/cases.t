@@ -322,7 +322,7 @@ subtest 'X04: one Ctrl-C drains, two end' => sub {
     my $hung = $d->count(qr{/(?:download|replace)});
     ok wait_until(sub { $d->count(qr{/(?:download|replace)}) > $hung }), 'some are at it';
     kill INT => $h->{pid};
-    ok sim_await($h, sub { $_[0]{err} =~ /once more/ }), 'it is told';
+    ok sim_await($h, sub { $_[0]{err} =~ /interrupt again/ }), 'it is told';
     ok !sim_read($h, 1, sub { $_[0]{out} =~ /summary/ }), 'a hung server holds the drain';
     my $second = time;
     kill INT => $h->{pid};
