@@ -41,6 +41,7 @@ struct clean {
     size_t n_left;
     uint64_t objects; /* found without a row, after the server's own removal */
     bool stop;
+    char lost[300];            /* the server did not say what it has, so that nothing is known of it; "" */
     struct progress *progress; /* clean/told.c */
     struct timer tick;
     struct mono began;

@@ -13,6 +13,24 @@ static char ours_mark[] = "ours";
 
 /* ---- accounts ---- */
 
+/* A server that is away, or does not work, has not said that there is nothing. */
+static void lose(struct clean *c, const char *email, const char *what, const struct api_result *r)
+{
+    if (!c->lost[0])
+        str_format(c->lost, sizeof(c->lost), "the server does not tell %s %s: %s", what, email,
+                   r->reason[0] ? r->reason : outcome_key(r->outcome));
+}
+
+static bool answered(const struct api_result *r)
+{
+    return r->outcome == OUT_OK || strcmp(r->code, API_CODE_ABSENT) == 0;
+}
+
+static bool searching(const struct clean *c)
+{
+    return !c->stop && !c->lost[0];
+}
+
 static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
 {
     struct api_conf conf = api_conf_of(c->ctx);
@@ -31,6 +49,8 @@ static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
     } while (turn_again(&turn, a->owner.email, &r));
     if (r.outcome == OUT_OK)
         return;
+    if (r.status / 100 != 4 || r.status == 429)
+        lose(c, a->owner.email, "whether it has", &r);
     str_format(a->why, sizeof(a->why),
                "it cannot be signed in to with this password (%d %s), so it may be somebody else's", r.status,
                r.reason);
@@ -43,8 +63,9 @@ static MAY_YIELD void find_id(struct clean *c, struct clean_account *a)
     struct http_resp resp;
     struct json *j = NULL;
     c->requests++;
-    if (!a->owner.id && httpc_perform(api_peer(a->api), &req, &resp, NULL) == ERR_OK) {
-        if (json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) == ERR_OK) {
+    if (!a->owner.id) {
+        if (httpc_perform(api_peer(a->api), &req, &resp, NULL) == ERR_OK &&
+            json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) == ERR_OK) {
             const char *id = json_str(json_get(j, "id"));
             a->owner.id = mem_strdup(id ? id : json_str(json_get(json_get(j, "user"), "id")));
         }
@@ -59,8 +80,10 @@ static MAY_YIELD void find_subs(struct clean *c, struct clean_account *a)
     struct api_users users = {0};
     struct api_result r;
     c->requests++;
-    if (api_sub_users(a->api, mem, &users, &r) != ERR_OK)
+    if (api_sub_users(a->api, mem, &users, &r) != ERR_OK || !answered(&r)) {
         users.n = 0;
+        lose(c, a->owner.email, "the sub-users of", &r);
+    }
     a->subs = mem_zalloc((users.n + 1) * sizeof(*a->subs));
     for (size_t i = 0; i < users.n; i++) {
         if (sv_ends(sv_of(users.items[i].email), SV(DRIVE_EMAIL_DOMAIN)))
@@ -122,7 +145,7 @@ static MAY_YIELD enum err accounts_of_database(struct clean *c, struct errinfo *
                               "lower(email) LIKE '%" DRIVE_EMAIL_DOMAIN "' ORDER BY created_at DESC, id";
     struct pg_result *res = NULL;
     enum err e = pg_run(c->pg, sql, 0, NULL, &res, ei);
-    for (int i = 0; e == ERR_OK && i < pg_rows(res) && !c->stop; i++)
+    for (int i = 0; e == ERR_OK && i < pg_rows(res) && searching(c); i++)
         add_account(c, pg_str(res, i, 0), pg_str(res, i, 1));
     pg_result_free(&res);
     return e;
@@ -134,7 +157,7 @@ static MAY_YIELD void accounts_by_name(struct clean *c)
     char email[64];
     bool there = true;
     add_account(c, "refusals" DRIVE_EMAIL_DOMAIN, NULL);
-    for (unsigned k = 2; there && !c->stop; k++) {
+    for (unsigned k = 2; there && searching(c); k++) {
         str_format(email, sizeof(email), "owner-%u" DRIVE_EMAIL_DOMAIN, k);
         there = add_account(c, email, NULL)->api != NULL;
     }
@@ -238,6 +261,8 @@ enum err clean_find(struct clean *c, struct errinfo *ei)
         e = accounts_of_database(c, ei);
     else
         accounts_by_name(c);
+    if (e == ERR_OK && !c->stop && c->lost[0])
+        e = err_set(ei, ERR_ENV, "%s; nothing was removed", c->lost);
     if (e == ERR_OK && c->stop)
         e = err_set(ei, ERR_INTERRUPTED, "interrupted: nothing was removed");
     if (e == ERR_OK) {

@@ -82,6 +82,9 @@ enum err clean_given_find(struct clean *c, struct errinfo *ei)
         c->requests++;
         bool there = !known_tree(c, a) && api_list(a, NULL, mem, &top, &r) == ERR_OK && r.outcome == OUT_OK;
         if (!there) {
+            if (!known_tree(c, a) && r.status != 404)
+                e = err_set(ei, ERR_ENV, "%s cannot look for drivesim's folder: %d %s; nothing was removed",
+                            t->logins[i].name, r.status, r.reason);
             api_free(&a);
             continue;
         }
