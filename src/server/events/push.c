@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/http/conn.h"
+#include "server/http/conn_io.h"
 #include "server/server.h"
 #include <errno.h>
 #include <sys/socket.h>

@@ -7,6 +7,7 @@
 #include "server/meta/meta.h"
 #include "server/objects/archive.h"
 #include "server/objects/content.h"
+#include "server/objects/content_out.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "server/http/conn.h"
+#include "server/http/conn_io.h"
 #include "server/server.h"
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "server/http/conn.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "server/http/conn_io.h"
 #include "server/http/listen.h"
 #include "server/http/route.h"
 #include <errno.h>

@@ -92,17 +92,6 @@ void conn_linger(struct http_conn *c);
 /* Whether an answer must be the last one, given what is still unread. */
 bool conn_must_close(const struct http_conn *c);
 
-/* Blocking calls of the exchange's coroutine (conn_io.c). ERR_CLOSED, ERR_TIMEOUT. */
-MAY_YIELD enum err conn_recv(struct http_conn *c, void *dst, size_t cap, size_t *got) WARN_UNUSED;
-MAY_YIELD enum err conn_send(struct http_conn *c, struct iovec *iov, int n) WARN_UNUSED;
-void conn_acknowledge(const struct http_conn *c); /* what came so far, at once: the client may wait for that */
-MAY_YIELD enum err conn_await(struct http_conn *c, int64_t us) WARN_UNUSED; /* until there is something to read */
-size_t conn_buffered(const struct http_conn *c);
-size_t conn_take(struct http_conn *c, void *dst, size_t cap); /* from in */
-void conn_drop(struct http_conn *c, size_t n);
-void conn_put_back(struct http_conn *c, const char *p, size_t n);
-MAY_YIELD enum err conn_fill(struct http_conn *c) WARN_UNUSED; /* one read of the socket into an empty in */
-
 /* Answer pieces (reply.c). */
 const char *http_reason(int status);
 void reply_head_simple(struct buf *out, int status, size_t length); /* of a refusal without an exchange */

@@ -1,8 +1,8 @@
 /* Waiting for the socket in an exchange's coroutine. Interest in epoll is changed only when something has to be waited
  * for (or came unasked, conn.c): a request that arrives in one piece and an answer that fits the socket's buffer cost
  * none. */
+#include "server/http/conn_io.h"
 #include "base/mem.h"
-#include "server/http/conn.h"
 #include "server/server.h"
 #include <errno.h>
 #include <netinet/in.h>

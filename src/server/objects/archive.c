@@ -1,4 +1,5 @@
 #include "server/objects/archive.h"
+#include "server/objects/content_out.h"
 
 #include "base/log.h"
 #include "base/mem.h"

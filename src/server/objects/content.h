@@ -60,13 +60,4 @@ bool content_take_left_behind(struct server *s); /* whether any failed since thi
 void content_new_key(struct server *s, const char *account_id, char key[CONTENT_KEY_MAX]);
 void content_settle(struct server *s, const char *key);
 bool content_in_flight(struct server *s, const char *key);
-
-/* Reads [offset, offset + length) of an object whose content is size bytes long. The first piece is fetched and checked
- * before this returns: ERR_NOTFOUND when the object is missing, ERR_WRONG when it was altered or cut. */
-struct content_reader;
-MAY_YIELD enum err content_open(struct server *s, const char *key, uint64_t size, uint64_t offset, uint64_t length,
-                                struct content_reader **out, struct errinfo *ei) WARN_UNUSED;
-/* The next piece, valid until the next call; empty at the end. */
-MAY_YIELD enum err content_next(struct content_reader *r, struct sv *piece, struct errinfo *ei) WARN_UNUSED;
-MAY_YIELD void content_close(struct content_reader **r);
 #endif

@@ -1,3 +1,4 @@
+#include "server/objects/content_out.h"
 #include "base/mem.h"
 #include "server/objects/impl.h"
 
