@@ -2,8 +2,6 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "server/access/password.h"
-#include "server/http/fields.h"
-#include "store/pg.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -166,9 +164,14 @@ bool account_read(struct request *r, unsigned need, unsigned may, struct account
     return !in.wrong;
 }
 
-void account_invalid(struct request *r, const char *field, const char *what)
+struct account_user account_user_of(const struct pg_result *res, int row)
 {
-    reply_validation(r, field, "%s", what);
+    return (struct account_user){.id = pg_str(res, row, 0),
+                                 .email = pg_str(res, row, 1),
+                                 .name = pg_str(res, row, 2),
+                                 .permissions = pg_str(res, row, 3),
+                                 .created_at = pg_str(res, row, 4),
+                                 .owner = pg_bool(res, row, 5)};
 }
 
 /* Both spellings of v2 and v3, as clients of either read it. */
@@ -191,4 +194,18 @@ void account_user_json(struct jsonw *w, const char *key, const struct account_us
     jsonw_bool(w, "mfaEnabled", false);
     jsonw_bool(w, "mfa_enabled", false);
     jsonw_end_object(w);
+}
+
+void account_reply(struct request *r, int status, const char *key, const struct account_user *u)
+{
+    struct buf json = BUF_INIT(8192);
+    struct jsonw w;
+    jsonw_init(&w, &json);
+    if (key)
+        jsonw_object(&w, NULL);
+    account_user_json(&w, key, u);
+    if (key)
+        jsonw_end_object(&w);
+    reply_json(r, status, &json);
+    buf_done(&json);
 }

@@ -212,24 +212,20 @@ static void resync_here(struct server *s, const char *account_id)
         circle_resync(s, c);
 }
 
-struct drop {
-    struct circle *skip;
-    const char *session_id;
-};
-
 static bool drop_of_session(void *arg, struct sv key, void *value)
 {
-    const struct drop *d = arg;
+    const struct sv *session_id = arg;
     (void)key;
     for (struct stream *st = ((struct circle *)value)->first; st; st = st->next)
-        if (strcmp(st->session_id, d->session_id) == 0 && st->push)
+        if (sv_eq_cstr(*session_id, st->session_id) && st->push)
             push_close(st->push);
     return true;
 }
 
 void events_drop_session(struct server *s, const char *session_id)
 {
-    map_filter(s->hub->accounts, drop_of_session, &(struct drop){NULL, session_id});
+    struct sv id = sv_of(session_id);
+    map_filter(s->hub->accounts, drop_of_session, &id);
 }
 
 static bool drop_of_user(void *arg, struct sv key, void *value)

@@ -5,24 +5,10 @@
 #include "server/access/budget.h"
 #include "server/access/password.h"
 #include "server/access/session.h"
+#include "server/http/fields.h"
 #include "server/http/route.h"
 #include "server/server.h"
-#include "store/pg.h"
 #include <string.h>
-
-static MAY_YIELD void reply_user(struct request *r, int status, const char *key, const struct account_user *u)
-{
-    struct buf json = BUF_INIT(8192);
-    struct jsonw w;
-    jsonw_init(&w, &json);
-    if (key)
-        jsonw_object(&w, NULL);
-    account_user_json(&w, key, u);
-    if (key)
-        jsonw_end_object(&w);
-    reply_json(r, status, &json);
-    buf_done(&json);
-}
 
 static MAY_YIELD bool login_budget(struct request *r, const char *email)
 {
@@ -37,7 +23,7 @@ static MAY_YIELD void sign_in(struct request *r, const struct account_user *u)
     if (session_open(r, u->id, &ei) != ERR_OK)
         reply_error(r, &ei);
     else
-        reply_user(r, 200, "user", u);
+        account_reply(r, 200, "user", u);
 }
 
 static MAY_YIELD void post_signup(struct request *r)
@@ -90,8 +76,7 @@ static MAY_YIELD void note_failed_login(struct request *r, const char *user_id)
 
 static MAY_YIELD void post_login(struct request *r)
 {
-    static const char sql[] = "SELECT id, email, name, " ACCOUNT_PERMISSIONS ", drive_iso(created_at), "
-                              "parent_user_id IS NULL, password FROM users WHERE lower(email) = $1";
+    static const char sql[] = "SELECT" ACCOUNT_COLUMNS ", password FROM users WHERE lower(email) = $1";
     struct account_fields f;
     struct errinfo ei;
     struct pg_result *res = NULL;
@@ -108,12 +93,11 @@ static MAY_YIELD void post_login(struct request *r)
         reply_error(r, &ei);
     } else if (pg_rows(res) == 0) {
         reply_message(r, 401, NULL, "Invalid credentials");
-    } else if (!password_fits(r->server->work, f.password, pg_str(res, 0, 6))) {
+    } else if (!password_fits(r->server->work, f.password, pg_str(res, 0, ACCOUNT_COLUMN_COUNT))) {
         reply_message(r, 401, NULL, "Invalid credentials");
         note_failed_login(r, pg_str(res, 0, 0));
     } else {
-        const struct account_user u = {pg_str(res, 0, 0), pg_str(res, 0, 1), pg_str(res, 0, 2),
-                                       pg_str(res, 0, 3), pg_str(res, 0, 4), pg_bool(res, 0, 5)};
+        const struct account_user u = account_user_of(res, 0);
         in = true;
         sign_in(r, &u);
     }
@@ -137,8 +121,7 @@ static MAY_YIELD void post_logout(struct request *r)
 
 static MAY_YIELD void get_profile(struct request *r)
 {
-    static const char sql[] = "SELECT id, email, name, " ACCOUNT_PERMISSIONS ", drive_iso(created_at), "
-                              "parent_user_id IS NULL FROM users WHERE id = $1";
+    static const char sql[] = "SELECT" ACCOUNT_COLUMNS " FROM users WHERE id = $1";
     const char *params[] = {r->login.user_id};
     struct pg_result *res = NULL;
     struct errinfo ei;
@@ -147,9 +130,8 @@ static MAY_YIELD void get_profile(struct request *r)
     } else if (pg_rows(res) == 0) {
         reply_message(r, 404, NULL, "User not found");
     } else {
-        const struct account_user u = {pg_str(res, 0, 0), pg_str(res, 0, 1), pg_str(res, 0, 2),
-                                       pg_str(res, 0, 3), pg_str(res, 0, 4), pg_bool(res, 0, 5)};
-        reply_user(r, 200, NULL, &u);
+        const struct account_user u = account_user_of(res, 0);
+        account_reply(r, 200, NULL, &u);
     }
     pg_result_free(&res);
 }
@@ -189,6 +171,12 @@ static MAY_YIELD void get_sessions(struct request *r)
     pg_result_free(&res);
 }
 
+static MAY_YIELD void reply_signup(struct request *r, bool enabled)
+{
+    reply_text(r, 200, "application/json; charset=utf-8",
+               enabled ? SV("{\"signupEnabled\":true}") : SV("{\"signupEnabled\":false}"));
+}
+
 static MAY_YIELD void get_signup_status(struct request *r)
 {
     struct pg_result *res = NULL;
@@ -197,10 +185,8 @@ static MAY_YIELD void get_signup_status(struct request *r)
         reply_error(r, &ei);
         return;
     }
-    bool enabled = pg_bool(res, 0, 0);
+    reply_signup(r, pg_bool(res, 0, 0));
     pg_result_free(&res);
-    reply_text(r, 200, "application/json; charset=utf-8",
-               enabled ? SV("{\"signupEnabled\":true}") : SV("{\"signupEnabled\":false}"));
 }
 
 static MAY_YIELD void post_signup_toggle(struct request *r)
@@ -212,15 +198,14 @@ static MAY_YIELD void post_signup_toggle(struct request *r)
     const struct json *v = json_get(body, "enabled");
     bool enabled = json_bool(v, false);
     if (enabled != json_bool(v, true)) { /* neither true nor false */
-        account_invalid(r, "enabled", "enabled is true or false");
+        reply_validation(r, "enabled", "enabled is true or false");
         return;
     }
     const char *params[] = {r->login.user_id, enabled ? "true" : "false"};
     if (pg_run(r->server->pg, "SELECT drive_signup_toggle($1, $2)", 2, params, NULL, &ei) != ERR_OK)
         reply_error(r, &ei);
     else
-        reply_text(r, 200, "application/json; charset=utf-8",
-                   enabled ? SV("{\"signupEnabled\":true}") : SV("{\"signupEnabled\":false}"));
+        reply_signup(r, enabled);
 }
 
 static MAY_YIELD void get_storage(struct request *r)
@@ -266,11 +251,11 @@ static MAY_YIELD void put_storage_limit(struct request *r)
     const char *target = json_str(json_get(body, "targetUserId"));
     const struct json *v = json_get(body, "storageLimit");
     if (!target) {
-        account_invalid(r, "targetUserId", "the id of an account's owner is needed");
+        reply_validation(r, "targetUserId", "the id of an account's owner is needed");
         return;
     }
     if (!json_is_null(v) && (!json_i64(v, &limit) || limit <= 0)) {
-        account_invalid(r, "storageLimit", "storageLimit is a number of bytes above 0, or null for no limit");
+        reply_validation(r, "storageLimit", "storageLimit is a number of bytes above 0, or null for no limit");
         return;
     }
     const char *params[] = {r->login.user_id, target,

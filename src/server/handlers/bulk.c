@@ -243,7 +243,7 @@ static MAY_YIELD struct bulk_folder *make_folder(struct bulk *b, const char *pat
     const struct meta_change *no = e == ERR_OK ? meta_refusal(&res) : NULL;
     if (e != ERR_OK) {
         LOGE("upload", "bulk: folder: %s", err_message(&ei));
-        f->code = "INTERNAL_ERROR";
+        f->code = e == ERR_DB_GONE ? "DATABASE_UNAVAILABLE" : "INTERNAL_ERROR";
     } else if (no) {
         f->code = no->refused;
         f->detail = no->detail;

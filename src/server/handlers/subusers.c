@@ -7,36 +7,14 @@
 #include "server/server.h"
 #include "store/pg.h"
 
-#define COLUMNS "id, email, name, " ACCOUNT_PERMISSIONS ", drive_iso(created_at)"
-
-static struct account_user user_of(const struct pg_result *res, int row)
-{
-    return (struct account_user){.id = pg_str(res, row, 0),
-                                 .email = pg_str(res, row, 1),
-                                 .name = pg_str(res, row, 2),
-                                 .permissions = pg_str(res, row, 3),
-                                 .created_at = pg_str(res, row, 4)};
-}
-
-static MAY_YIELD void reply_sub_user(struct request *r, int status, const struct account_user *u)
-{
-    struct buf json = BUF_INIT(8192);
-    struct jsonw w;
-    jsonw_init(&w, &json);
-    jsonw_object(&w, NULL);
-    account_user_json(&w, "subUser", u);
-    jsonw_end_object(&w);
-    reply_json(r, status, &json);
-    buf_done(&json);
-}
-
 static MAY_YIELD void list_sub_users(struct request *r)
 {
     const char *params[] = {r->login.user_id};
     struct pg_result *res = NULL;
     struct errinfo ei;
-    if (pg_run(r->server->pg, "SELECT " COLUMNS " FROM users WHERE parent_user_id = $1 ORDER BY users.created_at, id",
-               1, params, &res, &ei) != ERR_OK) {
+    if (pg_run(r->server->pg,
+               "SELECT" ACCOUNT_COLUMNS " FROM users WHERE parent_user_id = $1 ORDER BY users.created_at, id", 1,
+               params, &res, &ei) != ERR_OK) {
         reply_error(r, &ei);
         return;
     }
@@ -46,7 +24,7 @@ static MAY_YIELD void list_sub_users(struct request *r)
     jsonw_object(&w, NULL);
     jsonw_array(&w, "subUsers");
     for (int i = 0; i < pg_rows(res); i++) {
-        const struct account_user u = user_of(res, i);
+        const struct account_user u = account_user_of(res, i);
         account_user_json(&w, NULL, &u);
     }
     jsonw_end_array(&w);
@@ -86,14 +64,14 @@ static MAY_YIELD void create_sub_user(struct request *r)
                                        .name = params[3],
                                        .permissions = f.permission_names,
                                        .created_at = pg_str(res, 0, 2)};
-        reply_sub_user(r, 201, &u);
+        account_reply(r, 201, "subUser", &u);
     }
     pg_result_free(&res);
 }
 
 static MAY_YIELD void update_sub_user(struct request *r)
 {
-    static const char sql[] = "SELECT " COLUMNS " FROM drive_sub_user_update($1, $2, $3, $4, $5)";
+    static const char sql[] = "SELECT" ACCOUNT_COLUMNS " FROM drive_sub_user_update($1, $2, $3, $4, $5)";
     struct account_fields f;
     struct errinfo ei;
     char hash[PASSWORD_HASH_MAX];
@@ -112,9 +90,9 @@ static MAY_YIELD void update_sub_user(struct request *r)
     } else if (pg_rows(res) == 0) {
         reply_message(r, 404, NULL, "Sub-user not found");
     } else {
-        const struct account_user u = user_of(res, 0);
+        const struct account_user u = account_user_of(res, 0);
         session_forget_user(r->server, u.id, false);
-        reply_sub_user(r, 200, &u);
+        account_reply(r, 200, "subUser", &u);
     }
     pg_result_free(&res);
 }

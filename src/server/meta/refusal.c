@@ -1,5 +1,5 @@
-/* Every refusal of sql/ with its status and sentence, in one table. The code is what the function said and what the
- * client reads in "error". */
+/* Every refusal of sql/, and what may keep one item of several from being done, with its status and sentence, in one
+ * table. The code is what the function said and what the client reads in "error". */
 #include "base/mem.h"
 #include "server/meta/meta.h"
 #include <string.h>
@@ -23,6 +23,8 @@ static const struct refusal refusals[] = {
     {"STORAGE_LIMIT_EXCEEDED", 413, "Storage limit exceeded"},
     {"CONTENT_MISSING", 500, "The content of a file is not in the store"},
     {"CONTENT_GIVEN_UP", 503, "The upload took too long and its content was given up. Send it again."},
+    {"INTERNAL_ERROR", 500, "Internal server error"},
+    {"DATABASE_UNAVAILABLE", 503, "The database cannot be reached at the moment. Try again shortly."},
     {"GIVEN_UP", 503, "The server gave up after several attempts"},
     {"LOCKED", 423, "The file is locked by somebody else"},
 };
