@@ -93,7 +93,7 @@ subtest 'the verdict' => sub {
 };
 
 subtest 'interrupted' => sub {
-    my $run = $stack->start(['run', 2, 5, 60, 60, '--chaos', 'kill:store@0+60,pause:postgres@0.5+60']);
+    my $run = $stack->start(['run', 2, 5, 60, 300, '--chaos', 'kill:store@0+300,pause:postgres@0.5+300']);
     ok sim_await($run, sub { $_[0]{out} =~ /measured window begins/ }), 'a run';
     ok wait_until(sub { $stack->stack('status')->{status} == 3 }), 'that has taken the store away';
     my ($postgres) = $stack->stack('status')->{out} =~ /^postgres +up +\d+ +(\d+)/m;
