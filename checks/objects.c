@@ -1,10 +1,10 @@
 /* Rows and objects one to one: each file's object is there with the right size, no two files share one, and the bucket
  * holds nothing that no file names. Suspects are looked at once more before they are reported, because the bucket is
- * read after the rows.
- * The rule for objects that no file names: a server may leave one behind when a request is broken off (it is killed
- * between object and row, or its database is away), and has to sweep it up. So after requests that were broken off it
- * gets a minute for that, which is waited for, and what is left then is wrong. Without such requests all of them are
- * wrong at once. */
+ * read after the rows, and after a moment, because the server's sweeper asks the store for the time by an object that
+ * it deletes again. The rule for objects that no file names: a server may leave one behind when a request is broken off
+ * (it is killed between object and row, or its database is away), and has to sweep it up. So after requests that were
+ * broken off it gets a minute for that, which is waited for, and what is left then is wrong. Without such requests all
+ * of them are wrong at once. */
 #include "base/hash.h"
 #include "base/mem.h"
 #include "checks/evidence/look.h"
@@ -29,6 +29,7 @@ struct walk {
 
 #define SUSPECTS_KEPT 10000
 #define SWEEP_US      (60 * US_PER_S) /* for what an outage has left, once it is over */
+#define MOMENT_US     (2 * US_PER_S)
 
 static uint32_t *slot_of(struct walk *w, const char *key)
 {
@@ -180,11 +181,10 @@ static MAY_YIELD void judge_orphan(struct check_ctx *c, struct walk *w, size_t k
 }
 
 /* Gives the server's sweeper its time, as long as objects are there that no file names. */
-static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, struct walk *w)
+static MAY_YIELD void wait_for_sweeper(struct check_ctx *c, struct walk *w, int64_t at_most_us)
 {
-    struct mono until = mono_add(mono_now(), SWEEP_US);
+    struct mono until = mono_add(mono_now(), at_most_us);
     size_t gone = 0;
-    w->waited = true;
     while (gone < w->n_orphans && !*c->cmd->interrupts && !mono_passed(until)) {
         if (!orphan_stands(c, w->orphans[gone]))
             gone++;
@@ -198,8 +198,8 @@ static MAY_YIELD void judge_suspects(struct check_ctx *c, struct walk *w)
     for (uint32_t i = 0; i < w->t->n; i++)
         if (!w->t->nodes[i].folder && !w->t->nodes[i].object_seen)
             judge_file(c, w, i);
-    if (w->n_orphans > 0 && c->calls_broken)
-        wait_for_sweeper(c, w);
+    w->waited = w->n_orphans > 0 && c->calls_broken;
+    wait_for_sweeper(c, w, w->waited ? SWEEP_US : MOMENT_US);
     uint64_t wrong = w->r->wrong;
     for (size_t k = 0; k < w->n_orphans; k++)
         judge_orphan(c, w, k);

@@ -102,7 +102,7 @@ subtest 'beside a run, and after one that was killed' => sub {
     unlink files();
     my $before = $d->count(qr{^POST /api/login});
     my $h = sim_start([qw(run 3 4 60 600)], options());
-    ok sim_read($h, 60, sub { $_[0]{out} =~ /measured window begins/ }), 'a run has signed in' or diag $h->{out}, $h->{err};
+    ok sim_await($h, sub { $_[0]{out} =~ /measured window begins/ }), 'a run has signed in' or diag $h->{out}, $h->{err};
     is $d->count(qr{^POST /api/login}) - $before, 3, 'its three logins';
     signs_in(0, 'a command meanwhile goes on with its session', ['doctor']);
     kill 'KILL', $h->{pid};

@@ -41,7 +41,7 @@ like slurp("$dir/ramp.html"), qr{<title>Bytes moved by step</title>}, 'with its 
 is scalar(() = slurp("$dir/ramp.hdr") =~ /^Tag=upload,/mg), 3, 'HDR: a histogram a step';
 
 # ---- no room for the lines of its sessions
-my $full = sim([qw(ramp 6 --session upload:1KiB --arrive 0 --hold 1s --settle 0 --no-stop --run-dir full)], dir => $dir, timeout => 40,
+my $full = sim([qw(ramp 6 --session upload:1KiB --arrive 0 --hold 1s --settle 0 --no-stop --run-dir full)], dir => $dir,
     env => { TMA_URL => $d->url }, wrap => ['sh', '-c', 'trap "" XFSZ; ulimit -f 2; exec "$@"', 'sh']);
 is $full->{status}, 3, 'a full disk: status 3' or diag $full->{out}, $full->{err};
 like $full->{err}, qr{cannot write (?:all of )?full/sessions\.csv(?::(?! Success)|$)}m, 'and said plainly';

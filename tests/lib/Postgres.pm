@@ -17,7 +17,7 @@ sub new {
     if (@as) { my ($uid, $gid) = (getpwnam 'postgres')[2, 3]; chown $uid, $gid, $dir or die $! }
     $self->run('initdb', '-D', "$dir/data", '-U', 'postgres', '-A', 'trust', '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync');
     my $opt = "-k $dir -c listen_addresses= -c fsync=off -c max_connections=100 @settings";
-    $self->run('pg_ctl', '-D', "$dir/data", '-l', "$dir/log", '-w', '-t', '60', '-o', $opt, 'start');
+    $self->run('pg_ctl', '-D', "$dir/data", '-l', "$dir/log", '-w', '-t', '300', '-o', $opt, 'start');
     $self->{up} = 1;
     return $self;
 }

@@ -20,7 +20,7 @@ sub new {
     my %keys = (JWT_SECRET => 'a secret that only tests know', FILE_ENCRYPTION_KEY => 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=');
     my %env = (%keys, %{ ref $args[0] eq 'HASH' ? shift @args : {} });
     $self->{run} = $stack->start(['serve', '--port', 0, @args], env => \%env, ($wrap ? (wrap => $wrap) : ()));
-    sim_read($self->{run}, 60, sub { $_[0]{out} =~ m{listening on http://127\.0\.0\.1:(\d+)\n} });
+    sim_await($self->{run}, sub { $_[0]{out} =~ m{listening on http://127\.0\.0\.1:(\d+)\n} });
     ($self->{port}) = $self->{run}{out} =~ m{listening on http://127\.0\.0\.1:(\d+)\n} or die "no server: $self->{run}{err}";
     return $self;
 }
@@ -47,7 +47,7 @@ sub DESTROY {
 
 sub connect {
     my ($self) = @_;
-    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 5) or die "connect: $@";
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 60) or die "connect: $@";
     setsockopt $s, Socket::IPPROTO_TCP(), Socket::TCP_NODELAY(), 1;
     binmode $s;
     return $s;

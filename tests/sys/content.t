@@ -20,7 +20,7 @@ my $block = join '', map { pack 'N*', map { ($_ * 2654435761) & 0xffffffff } $_ 
 sub bytes { my ($n, $salt) = @_; my $b = pack('N', $salt // 0) . $block; return substr $b x (1 + $n / length $b), 0, $n }
 
 sub objects { return $stack->sql("SELECT count(*) FROM files WHERE path IS NOT NULL AND user_id = '$account'") }
-sub object_files { return grep { /_object$/ } split /\n/, `find '$stack->{dir}/.sim/store' -type f -path '*$account*'` }
+sub object_files { return grep { /_object$/ && -s } split /\n/, `find '$stack->{dir}/.sim/store' -type f -path '*$account*'` }
 sub stored { return scalar(my @f = object_files()) }
 # Rows and objects of the account are one to one and storage use is their sum; called after whatever fails.
 sub whole {

@@ -10,7 +10,7 @@ use Sim;
 my $stack = Sim::Stack->new('--no-server');
 my $server = Serve->new($stack);
 my $dir = $stack->{dir};
-my %env = (env => { TMA_URL => $server->url }, timeout => 120);
+my %env = (env => { TMA_URL => $server->url });
 my @forms = qw(json csv html junit prometheus hdr);
 sub files { my ($name) = @_; return map { ("--$_", "$name.$_") } @forms }
 
