@@ -20,7 +20,7 @@ sub redis {
     chomp(my $line = <$s>);
     return $line =~ s/\r//r;
 }
-sub objects { return scalar split /\n/, `find '$stack->{dir}/.sim' -type f -name '*_object'` }
+sub objects { return scalar grep { -s } split /\n/, `find '$stack->{dir}/.sim' -type f -name '*_object'` } # an empty one only asks the store for the time
 sub json { return json_file("$stack->{dir}/clean.json") }
 
 my ($users, $files) = map { $stack->sql("SELECT count(*) FROM $_") } qw(users files);

@@ -39,8 +39,11 @@ cmp_ok $ledger->{examined}, '>', 0, 'and held acknowledged writes';
 unlike $r->{out}, qr/[\e\r]/, 'no escape codes in a pipe';
 like $r->{out}, qr/^full pass\s+10\s+0\s/m, 'the full pass stands in the text';
 
-# ---- what the audit log tells of that run is its mix, action for action; the checks have read files besides
+# ---- what the audit log tells of that run is its mix, action for action; the checks have read files besides. The server
+# notes downloads a while after they were done.
 {
+    my $noted = "SELECT count(*) FROM audit_log WHERE action = 'file.download' AND created_at >= '$before'";
+    ok wait_until(sub { $stack->sql($noted) >= $j->{operations}{download}{ok} + $j->{ledger}{files_read} }), 'downloads are noted';
     my $m = $stack->sim([qw(mix import --out run.mix --since), $before]);
     is $m->{status}, 0, 'mix import' or diag $m->{err};
     my %weight = slurp("$stack->{dir}/run.mix") =~ /^(\w+) (\d+) /mg;
@@ -50,6 +53,7 @@ like $r->{out}, qr/^full pass\s+10\s+0\s/m, 'the full pass stands in the text';
     cmp_ok $weight{download}, '>=', $j->{operations}{download}{ok}, 'and every download';
     my $q = $stack->sim([qw(mix sql --since), $before]);
     spew("$stack->{dir}/counts.csv", "action,actions\n" . $stack->sql($q->{out} =~ s/;\s*\z//r) =~ tr/|/,/r);
+    $stack->sim([qw(mix import --out run.mix --since), $before]);
     is $stack->sim([qw(mix import counts.csv --out again.mix)])->{status}, 0, 'by its query and a file';
     is slurp("$stack->{dir}/again.mix") =~ s/\A.*//r, slurp("$stack->{dir}/run.mix") =~ s/\A.*//r, 'the same mix';
     $m = $stack->sim([qw(mix import --database), 'postgresql://me@db.example.com/drive']);
