@@ -57,6 +57,7 @@ struct check_baseline {
     int64_t wall_us;             /* this machine's at that moment */
     int64_t overrun;             /* bytes that accounts use beyond their limits */
     char owner[CHECK_OWNER_MAX]; /* id of the first owner: other accounts have others; "": not known */
+    char history[CHECK_OWNER_MAX]; /* the database's epoch: put back by a fixture it has another one; "": not known */
 };
 #define CHECK_STREAMS "drive_streams" /* the metric of the event streams open now */
 /* Reads the counters; what can't be read stays unknown and then counts from the beginning. */

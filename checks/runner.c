@@ -223,7 +223,7 @@ static MAY_YIELD void open_journal(struct check_ctx *c, struct check_baseline *k
     run = c->journal->run;
     if (c->offline && json_get(run, "baseline")) {
         check_baseline_read(kept, json_get(run, "baseline"));
-        if (check_same_owner(c, kept->owner, &c->journal_why) != ERR_OK) {
+        if (check_same_accounts(c, kept, &c->journal_why) != ERR_OK) {
             journal_free(&c->journal);
             return;
         }

@@ -52,6 +52,7 @@ void check_baseline_take(struct cmd_ctx *ctx, struct check_baseline *out)
         out->wall_us = wall_now().us;
         if (check_read_owner(ctx, pg, out->owner, sizeof(out->owner), &ei) != ERR_OK)
             out->owner[0] = '\0';
+        check_read_history(pg, out->history, sizeof(out->history));
         pg_pool_free(&pg);
     }
     out->known_server = check_read_metric(ctx, ERRORS, &out->server_errors, &ei) == ERR_OK;
@@ -111,6 +112,8 @@ char *check_baseline_json(const struct check_baseline *b)
     }
     if (b->owner[0])
         jsonw_str(&w, "owner", b->owner);
+    if (b->history[0])
+        jsonw_str(&w, "history", b->history);
     jsonw_end_object(&w);
     return buf_take(&text, NULL);
 }
@@ -126,8 +129,9 @@ void check_baseline_read(struct check_baseline *out, const struct json *j)
         *(bool *)(base + members[i].known) = true;
         *(int64_t *)(void *)(base + members[i].value) = value;
     }
-    const char *owner = json_str(json_get(j, "owner"));
+    const char *owner = json_str(json_get(j, "owner")), *history = json_str(json_get(j, "history"));
     str_format(out->owner, sizeof(out->owner), "%s", owner ? owner : "");
+    str_format(out->history, sizeof(out->history), "%s", history ? history : "");
 }
 
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)

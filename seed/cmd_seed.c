@@ -1,6 +1,8 @@
 /* sim seed: rounds of "what is there" and "make what is missing" until nothing is missing. An unbroken seeding takes
  * one round and the question at the end, which is also its verification. */
+#include "base/log.h"
 #include "base/mem.h"
+#include "drive/stack/seeded.h"
 #include "seed/seed.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -163,6 +165,26 @@ static MAY_YIELD void rounds(struct seeder *s)
     }
 }
 
+/* For fixtures of the stack. That it cannot be noted costs them two columns. */
+static void note_seeded(const struct seeder *s)
+{
+    const struct seed_conf *c = s->conf;
+    const struct tree_summary *t = &s->ctx->result->tree;
+    struct stack_seeded note = {.seed = s->ctx->common->seed,
+                                .sub_users = c->sub_users,
+                                .accounts = c->accounts,
+                                .scale = c->scale,
+                                .bytes_scale = c->bytes_scale,
+                                .folders = t->folders,
+                                .files = t->files,
+                                .bytes = t->bytes};
+    struct errinfo why;
+    str_format(note.preset, sizeof note.preset, "%s", c->preset);
+    str_format(note.manifest_sha256, sizeof note.manifest_sha256, "%s", t->manifest_sha256);
+    if (s->ctx->target->own_stack && stack_note_seeded(&note, &why))
+        LOGW("seed", "%s", err_message(&why));
+}
+
 static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
 {
     seed_accounts(s);
@@ -185,6 +207,7 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
     }
     if (s->stop)
         return err_set(ei, ERR_INTERRUPTED, "interrupted: the same command resumes where this one ended");
+    note_seeded(s);
     return ERR_OK;
 }
 

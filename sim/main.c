@@ -30,6 +30,7 @@
 /* clang-format off */
 #define COMMANDS(X) \
     X(stack) \
+    X(fixture) \
     X(seed) \
     X(run) \
     X(bigfiles) \

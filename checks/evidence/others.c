@@ -51,20 +51,36 @@ enum err check_read_owner(struct cmd_ctx *ctx, struct pg_pool *pg, char *dst, si
     return e;
 }
 
-enum err check_same_owner(struct check_ctx *c, const char *then, struct errinfo *ei)
+void check_read_history(struct pg_pool *pg, char *dst, size_t n)
 {
-    char email[64], now[CHECK_OWNER_MAX];
+    struct pg_result *res = NULL;
+    struct errinfo ei;
+    dst[0] = '\0';
+    if (pg_run(pg, "SELECT epoch FROM app_settings", 0, NULL, &res, &ei) == ERR_OK && pg_rows(res) == 1)
+        str_format(dst, n, "%s", pg_str(res, 0, 0));
+    pg_result_free(&res);
+}
+
+enum err check_same_accounts(struct check_ctx *c, const struct check_baseline *then, struct errinfo *ei)
+{
+    char email[64], now[CHECK_OWNER_MAX] = "", history[CHECK_OWNER_MAX] = "";
     struct errinfo why;
-    if (!then[0] || !c->pg || check_read_owner(c->cmd, c->pg, now, sizeof(now), &why) != ERR_OK ||
-        strcmp(then, now) == 0)
+    if (!then->owner[0] || !c->pg || check_read_owner(c->cmd, c->pg, now, sizeof(now), &why) != ERR_OK)
         return ERR_OK;
     target_owner(c->cmd->target, 0, email, sizeof(email));
     if (!now[0])
         return err_set(ei, ERR_ENV, "the accounts of that run are not here: there is no %s", email);
-    return err_set(ei, ERR_ENV,
-                   "the accounts of that run are not here: its %s was %s, this one is %s; the server was seeded again "
-                   "since, or is another one",
-                   email, then, now);
+    if (strcmp(then->owner, now) != 0)
+        return err_set(ei, ERR_ENV,
+                       "the accounts of that run are not here: its %s was %s, this one is %s; the server was seeded "
+                       "again since, or is another one",
+                       email, then->owner, now);
+    check_read_history(c->pg, history, sizeof(history));
+    if (then->history[0] && history[0] && strcmp(then->history, history) != 0)
+        return err_set(ei, ERR_ENV,
+                       "what that run did is not here: a fixture was loaded since, which put the server back to"
+                       " another state");
+    return ERR_OK;
 }
 
 /* ---- what others changed ---- */

@@ -11,8 +11,12 @@ int64_t check_ended_us(const struct check_ctx *c);
 /* The id of the first owner, "" when there is none. */
 MAY_YIELD enum err check_read_owner(struct cmd_ctx *ctx, struct pg_pool *pg, char *dst, size_t n,
                                     struct errinfo *ei) WARN_UNUSED;
-/* Whether the first owner still has that id; ERR_ENV when it is known that it has not. */
-MAY_YIELD enum err check_same_owner(struct check_ctx *c, const char *then, struct errinfo *ei) WARN_UNUSED;
+/* The epoch of the reference server's database; "" when it has none, or does not tell. */
+MAY_YIELD void check_read_history(struct pg_pool *pg, char *dst, size_t n);
+/* ERR_ENV when the accounts are not those of then, or were put back to a state before: its ledger says nothing about
+ * these. */
+MAY_YIELD enum err check_same_accounts(struct check_ctx *c, const struct check_baseline *then,
+                                       struct errinfo *ei) WARN_UNUSED;
 /* Whether somebody but the run's apps changed an item since the run began; false without the database. */
 MAY_YIELD bool check_changed_by_others(struct check_ctx *c, const char *id);
 char *check_others_text(char *dst, size_t n, uint64_t items); /* a clause about so many, "" for none */

@@ -1,6 +1,6 @@
 /* `sim stack`: the throwaway Postgres, Redis, S3 store and reference server of a folder. */
-#include "drive/cmd.h"
 #include "drive/stack/part.h"
+#include "sim/stack/with.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -46,8 +46,10 @@ static const struct opt options[] = {
 };
 static const struct stack_options defaults = {.lines = 50, .hold_us = 10 * US_PER_S};
 
+struct action;
 struct request {
     struct stack *stack;
+    const struct action *action;
     const struct stack_options *opt;
     FILE *out;
     bool hint; /* somebody reads it: tell what to do next */
@@ -161,15 +163,16 @@ static enum err find_action(const struct stack_options *o, const struct action *
                    o->action);
 }
 
-static void on_interrupt(void *arg)
+static MAY_YIELD enum err perform(struct stack *s, void *arg, struct errinfo *ei)
 {
-    stack_cancel(arg);
+    struct request *r = arg;
+    r->stack = s;
+    return r->action->run(r, ei);
 }
 
-static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
+static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct stack_options *o = arg;
-    const struct action *a = NULL;
     struct request r = {.opt = o, .out = ctx->out, .hint = ctx->tty && !ctx->common->quiet};
     struct stack_conf conf = {.dir = o->dir,
                               .mode = o->native   ? STACK_NATIVE
@@ -179,19 +182,10 @@ static enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
                               .server_args = o->server_args,
                               .account = o->account,
                               .progress = ctx->common->quiet ? NULL : stderr};
-    enum err err = find_action(o, &a, ei);
+    enum err err = find_action(o, &r.action, ei);
     if (!err && o->native && o->docker)
         err = err_set(ei, ERR_USAGE, "--native and --docker exclude each other");
-    if (!err)
-        err = stack_open(&r.stack, ctx->loop, ctx->http, &conf, a->change, ei);
-    if (err)
-        return err;
-    ctx->on_interrupt_arg = r.stack;
-    ctx->on_interrupt = on_interrupt;
-    err = a->run(&r, ei);
-    ctx->on_interrupt = NULL;
-    stack_close(&r.stack);
-    return err;
+    return err ? err : stack_with(ctx, &conf, r.action->change, perform, &r, ei);
 }
 
 const struct command cmd_stack = {

@@ -100,6 +100,62 @@ my @made = map { json_file("$third->{dir}/$_.json") } 1, 2;
 is $made[0]{tree}{manifest_sha256}, $made[1]{tree}{manifest_sha256}, 'two at once: one manifest';
 is files($third) + files($third, 'owner-2@load.test'), $made[0]{tree}{files}, 'two at once: every file once';
 
+# What the third stack holds, kept, moves to the second one, which has other ports and secrets.
+{
+    my $dir = "$third->{dir}/fixtures";
+    my $s = $third->sim([qw(fixture save both --dir fixtures)]);
+    is $s->{status}, 0, 'fixture save' or diag $s->{out}, $s->{err};
+    like $s->{out}, qr/^saved both: 132 folders, 1,008 files of /, 'says what it holds';
+    is $third->sim([qw(fixture save both --dir fixtures)])->{status}, 2, 'a second one of that name is refused';
+    is_deeply [map { s{.*/}{}r } glob "$dir/* $dir/.b*"], ['both'], 'nothing else is left there';
+    like $third->sim([qw(fixture list --dir fixtures)])->{out}, qr/^both +1 +0\.03 +132 +1,008 /m, 'it is listed with its seed and scale';
+
+    my $before = $second->sql('SELECT count(*) FROM files');
+    my @load = (qw(fixture load both --dir), $dir);
+    my $refused = sub {
+        my ($what, $says) = @_;
+        my $r = $second->sim([@load]);
+        is $r->{status}, 3, "$what: refused" or diag $r->{out};
+        like $r->{err}, $says, "$what: says why";
+    };
+    my $dump = slurp("$dir/both/database.dump");
+    spew("$dir/both/database.dump", substr($dump, 0, -1) . chr(ord(substr $dump, -1) ^ 1));
+    $refused->('a dump with one other bit', qr/both is damaged: database\.dump is not what was written/);
+    spew("$dir/both/database.dump", "$dump\n");
+    $refused->('a dump that is longer', qr/both is damaged: database\.dump has \d+ bytes, not \d+/);
+    spew("$dir/both/database.dump", $dump);
+    $second->sql("INSERT INTO users (id, email, password) VALUES ('ann', 'ann\@example.com', 'x')");
+    $refused->('a server with a user of its own', qr/holds 1 user outside \@load\.test/);
+    $second->sql("DELETE FROM users WHERE id = 'ann'");
+    is $second->sql('SELECT count(*) FROM files'), $before, 'refused: the stack is as it was';
+
+    my $l = $second->sim([@load]);
+    is $l->{status}, 0, 'fixture load' or diag $l->{out}, $l->{err};
+    is $second->sql('SELECT count(*) FROM files'), 132 + 1008, 'the rows are those that were saved';
+    my $changes = $second->sql('SELECT count(*) FROM changes');
+    delete $second->{env}; # the store's key is another one now
+    my (undef, $again) = seed($second, 'seeded as it was saved', qw(seed 2 0.03 --bytes-scale 0.2 --accounts 2));
+    is $again->{tree}{manifest_sha256}, $made[0]{tree}{manifest_sha256}, 'loaded: the same manifest';
+    my ($objects) = grep { $_->{name} eq 'objects' } @{ $again->{checks} };
+    is $objects->{status}, 'ok', 'loaded: every object' or diag explain $objects;
+    $second->up;
+    is $second->sql('SELECT count(*) FROM changes'), $changes, 'loaded: nothing was missing';
+    my $run = $second->sim([qw(run 2 2 240 1 --run-dir before)]);
+    is $run->{status}, 0, 'loaded: a run is healthy' or diag $run->{out}, $run->{err};
+    $second->sql('UPDATE app_settings SET epoch = drive_new_id()'); # as another load would
+    my $judged = $second->sim([qw(check --run before --only ledger)]);
+    is $judged->{status}, 3, 'a run before a load is not judged by what is there after it' or diag $judged->{out};
+    like $judged->{err}, qr/a fixture was loaded since/, 'and says so';
+
+    spew("$second->{dir}/.sim/loading", "both\n"); # as a load leaves it that is killed between two renames
+    my $cut = $second->stack('up');
+    is $cut->{status}, 3, 'a load that was cut short: no server on two states at once';
+    like $cut->{err}, qr/load of fixture both was cut short: `sim fixture load both`/, 'and what to do';
+    unlink "$second->{dir}/.sim/loading";
+    is $third->sim([qw(fixture remove both --dir fixtures)])->{status}, 0, 'fixture remove';
+    is_deeply [glob "$dir/*"], [], 'it is gone';
+}
+
 # --explain asks nobody.
 my $x = sim([qw(seed 9 1 --explain)]);
 is $x->{status}, 0, 'explain' or diag $x->{err};

@@ -63,7 +63,7 @@ struct stack {
     char project[40]; /* docker compose's project name */
     bool damaged;     /* stack.json cannot be read: everything is looked for */
     char account[64]; /* who runs what must not run as root; "": not chosen yet */
-    bool cancelled;
+    _Atomic bool cancelled;
     struct proc tools[PART_COUNT + 1]; /* running, to be killed on cancel */
 };
 extern const struct part_ops stack_postgres, stack_redis, stack_store, stack_server;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "drive/stack/docker.h"
 #include "drive/stack/env.h"
+#include "drive/stack/fixture.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/native.h"
 #include "drive/stack/process.h"
@@ -60,6 +61,8 @@ enum err stack_part_start(struct stack *s, const char *part, struct errinfo *ei)
     struct part *p = NULL;
     enum err err = stack_find_part(s, part, &p, ei);
     if (err)
+        return err;
+    if (p == &s->parts[PART_SERVER] && (err = fixture_judge_whole(s, ei)))
         return err;
     p->wanted = true;
     if (s->kind == KIND_DOCKER)

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "drive/stack/docker.h"
+#include "drive/stack/fixture.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/native.h"
 #include "drive/stack/process.h"
@@ -154,7 +155,9 @@ static MAY_YIELD enum err choose_kind(struct stack *s, struct errinfo *ei)
 
 enum err stack_up(struct stack *s, struct errinfo *ei)
 {
-    enum err err = make_logs(s, ei);
+    enum err err = fixture_judge_whole(s, ei);
+    if (!err)
+        err = make_logs(s, ei);
     if (!err)
         err = choose_kind(s, ei);
     if (!err)

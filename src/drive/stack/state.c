@@ -7,8 +7,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/stack/fixture.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/ports.h"
+#include "drive/stack/seeded.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -219,7 +221,8 @@ enum err stack_remove_tree(const char *path, struct errinfo *ei)
 void stack_state_remove(struct stack *s)
 {
     stack_release_ports(s);
-    static const char *const names[] = {"postgres",        "logs",       "sessions", "env", "env.next",
+    static const char *const names[] = {"postgres",        "store.next", "logs", "sessions",
+                                        STACK_SEEDED_FILE, "loading",    "env",  "env.next",
                                         "stack.json.next", "stack.json", "lock"};
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *path = arena_printf(s->mem, "%s/%s", s->home, names[i]);
@@ -227,7 +230,9 @@ void stack_state_remove(struct stack *s)
         if (stack_remove_tree(path, &ei))
             LOGW("stack", "%s", err_message(&ei));
     }
-    if (rmdir(s->home) < 0 && errno != ENOENT)
+    if (fixture_tidy(s))
+        stack_say(s, "fixtures stay in %s", fixture_folder(s, NULL));
+    else if (rmdir(s->home) < 0 && errno != ENOENT)
         LOGI("stack", "%s holds other files and stays", s->home);
     close(s->lock_fd); /* whoever waits for it makes a new one */
     s->lock_fd = -1;
