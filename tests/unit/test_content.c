@@ -2,6 +2,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "server/events/presence.h"
+#include "server/objects/content_out.h"
 #include "server/objects/impl.h"
 
 #include <setjmp.h>
