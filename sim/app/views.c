@@ -1,237 +1,9 @@
-/* A snapshot is one block: its head, its entries (files before folders, each in the server's order), its strings. Being
- * one block it is compared, shared and freed as one; an app whose listing equals the latest one of its account costs
- * nothing, which is what makes 150 apps with 1,000 folders each fit. */
 #include "sim/app/views.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "drive/ledger.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-struct entry {
-    int64_t size;
-    uint32_t id, name, version; /* offsets into the strings; version 0: none */
-    uint32_t folder;
-};
-struct snap {
-    uint32_t refs, folder;
-    uint32_t n, n_files;
-    uint64_t hash;
-    size_t bytes; /* of entries and strings */
-    struct entry entry[];
-};
-struct folders {
-    char **ids;
-    struct snap **latest; /* the newest listing of each, not counted in its refs */
-    uint32_t n, cap;
-    uint32_t *slots; /* open addressing: number + 1, 0 is free */
-    uint32_t n_slots;
-    size_t snapshots;
-    char *scratch; /* where a listing is laid out before it is known to be new */
-    size_t scratch_cap;
-};
-
-struct folders *folders_new(void)
-{
-    return mem_zalloc(sizeof(struct folders));
-}
-
-void folders_free(struct folders **fp)
-{
-    struct folders *f = *fp;
-    if (!f)
-        return;
-    for (uint32_t i = 0; i < f->n; i++)
-        mem_free(f->ids[i]);
-    mem_free(f->ids);
-    mem_free(f->latest);
-    mem_free(f->slots);
-    mem_free(f->scratch);
-    MEM_FREE(*fp);
-}
-
-/* The slot that holds id, or the free one where it belongs. */
-static uint32_t *slot_of(const struct folders *f, const char *id)
-{
-    uint32_t mask = f->n_slots - 1;
-    for (uint32_t i = (uint32_t)hash_str(id) & mask;; i = (i + 1) & mask)
-        if (f->slots[i] == 0 || strcmp(f->ids[f->slots[i] - 1], id) == 0)
-            return &f->slots[i];
-}
-
-static void rehash(struct folders *f, uint32_t n_slots)
-{
-    mem_free(f->slots);
-    f->slots = mem_zalloc(n_slots * sizeof(*f->slots));
-    f->n_slots = n_slots;
-    for (uint32_t i = 0; i < f->n; i++)
-        *slot_of(f, f->ids[i]) = i + 1;
-}
-
-uint32_t folders_find(const struct folders *f, const char *id)
-{
-    if (f->n_slots == 0)
-        return VIEW_NONE;
-    uint32_t slot = *slot_of(f, id);
-    return slot ? slot - 1 : VIEW_NONE;
-}
-
-uint32_t folders_add(struct folders *f, const char *id)
-{
-    uint32_t known = folders_find(f, id);
-    if (known != VIEW_NONE)
-        return known;
-    if (f->n == f->cap) {
-        f->cap = f->cap ? f->cap * 2 : 64;
-        f->ids = mem_realloc_array(f->ids, f->cap, sizeof(*f->ids));
-        f->latest = mem_realloc_array(f->latest, f->cap, sizeof(struct snap *));
-        rehash(f, f->cap * 2);
-    }
-    f->ids[f->n] = mem_strdup(id);
-    f->latest[f->n] = NULL;
-    *slot_of(f, id) = f->n + 1;
-    return f->n++;
-}
-
-const char *folders_id(const struct folders *f, uint32_t folder)
-{
-    return f->ids[folder];
-}
-
-uint32_t folders_count(const struct folders *f)
-{
-    return f->n;
-}
-
-size_t folders_snapshots(const struct folders *f)
-{
-    return f->snapshots;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-void folders_sort(struct folders *f)
-{
-    if (f->n == 0)
-        return;
-    qsort(f->ids, f->n, sizeof(*f->ids), by_text);
-    rehash(f, f->n_slots);
-}
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The first n of a shuffle. */
-void folders_choose(struct rng *r, uint32_t total, uint32_t n, uint32_t *out)
-{
-    uint32_t *all = mem_realloc_array(NULL, total ? total : 1, sizeof(*all));
-    for (uint32_t i = 0; i < total; i++)
-        all[i] = i;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t j = i + (uint32_t)rng_below(r, total - i), x = all[j];
-        all[j] = all[i];
-        all[i] = out[i] = x;
-    }
-    mem_free(all);
-    qsort(out, n, sizeof(*out), by_number);
-}
-
-/* ---- snapshots ---- */
-
-static void release(struct folders *f, struct snap *s)
-{
-    if (!s || --s->refs > 0)
-        return;
-    if (f->latest[s->folder] == s)
-        f->latest[s->folder] = NULL;
-    f->snapshots--;
-    mem_free(s);
-}
-
-static size_t snap_size(const struct drive_listing *l)
-{
-    size_t n = sizeof(struct snap) + l->n * sizeof(struct entry) + 1;
-    for (size_t i = 0; i < l->n; i++)
-        n += strlen(l->items[i].id) + strlen(l->items[i].name) + 2 +
-             (l->items[i].version ? strlen(l->items[i].version) + 1 : 0);
-    return n;
-}
-
-static uint32_t put_string(char *strings, size_t *at, const char *s)
-{
-    size_t n = strlen(s) + 1, here = *at;
-    memcpy(strings + here, s, n);
-    *at += n;
-    return (uint32_t)here;
-}
-
-/* Lays the listing out in f->scratch. */
-static struct snap *lay_out(struct folders *f, uint32_t folder, const struct drive_listing *l)
-{
-    size_t size = snap_size(l), at = 1;
-    if (size > f->scratch_cap) {
-        f->scratch_cap = size * 2;
-        mem_free(f->scratch);
-        f->scratch = mem_alloc(f->scratch_cap);
-    }
-    memset(f->scratch, 0, sizeof(struct snap));
-    struct snap *s = (struct snap *)(void *)f->scratch;
-    *s = (struct snap){.folder = folder, .n = (uint32_t)l->n, .bytes = size - sizeof(struct snap)};
-    char *strings = (char *)&s->entry[l->n];
-    strings[0] = '\0';
-    uint32_t k = 0;
-    for (int folders = 0; folders < 2; folders++) {
-        for (size_t i = 0; i < l->n; i++) {
-            const struct drive_file *d = &l->items[i];
-            if (d->folder != (folders == 1))
-                continue;
-            struct entry *e = &s->entry[k++];
-            e->size = d->size;
-            e->folder = d->folder;
-            e->id = put_string(strings, &at, d->id);
-            e->name = put_string(strings, &at, d->name);
-            e->version = d->version ? put_string(strings, &at, d->version) : 0;
-        }
-        if (folders == 0)
-            s->n_files = k;
-    }
-    s->hash = hash_bytes(s->entry, s->bytes);
-    return s;
-}
-
-static struct snap *intern(struct folders *f, uint32_t folder, const struct drive_listing *l)
-{
-    const struct snap *made = lay_out(f, folder, l);
-    struct snap *s = f->latest[folder];
-    if (!s || s->hash != made->hash || s->bytes != made->bytes || memcmp(s->entry, made->entry, s->bytes) != 0) {
-        s = mem_alloc(sizeof(*s) + made->bytes);
-        memcpy(s, made, sizeof(*s) + made->bytes);
-        f->latest[folder] = s;
-        f->snapshots++;
-    }
-    s->refs++;
-    return s;
-}
-
-static struct view_item item_of(const struct snap *s, uint32_t k)
-{
-    const struct entry *e = &s->entry[k];
-    const char *strings = (const char *)&s->entry[s->n];
-    return (struct view_item){.id = strings + e->id,
-                              .name = strings + e->name,
-                              .version = e->version ? strings + e->version : NULL,
-                              .size = e->size,
-                              .folder = e->folder};
-}
-
-/* ---- views ---- */
 
 void view_init(struct view *v, struct folders *f, const uint32_t *folders, uint32_t n)
 {
@@ -243,7 +15,7 @@ void view_init(struct view *v, struct folders *f, const uint32_t *folders, uint3
 void view_done(struct view *v)
 {
     for (uint32_t i = 0; i < v->n; i++)
-        release(v->folders, v->open[i].snap);
+        snap_give(v->folders, v->open[i].snap);
     MEM_FREE(v->open);
     v->n = 0;
     v->files = 0;
@@ -270,15 +42,15 @@ const char *view_id(const struct view *v, uint32_t at)
 static void set_snap(struct view *v, uint32_t at, struct snap *s)
 {
     struct view_folder *o = &v->open[at];
-    v->files += s ? s->n_files : 0;
-    v->files -= o->snap ? o->snap->n_files : 0;
-    release(v->folders, o->snap);
+    v->files += snap_files(s);
+    v->files -= snap_files(o->snap);
+    snap_give(v->folders, o->snap);
     o->snap = s;
 }
 
 void view_list(struct view *v, uint32_t at, const struct drive_listing *l)
 {
-    set_snap(v, at, intern(v->folders, v->open[at].folder, l));
+    set_snap(v, at, snap_take(v->folders, v->open[at].folder, l));
     v->open[at].gone = false;
 }
 
@@ -292,10 +64,10 @@ void view_gone(struct view *v, uint32_t at)
 /* The snapshot as a listing without item `id`, with room for one more item; *was is where id stood. */
 static struct drive_listing listing_without(const struct snap *s, const char *id, size_t *was)
 {
-    struct drive_listing l = {.items = mem_zalloc((s->n + 1) * sizeof(*l.items))};
-    *was = s->n_files;
-    for (uint32_t k = 0; k < s->n; k++) {
-        struct view_item it = item_of(s, k);
+    struct drive_listing l = {.items = mem_zalloc((snap_items(s) + 1) * sizeof(*l.items))};
+    *was = snap_files(s);
+    for (uint32_t k = 0; k < snap_items(s); k++) {
+        struct view_item it = snap_item(s, k);
         if (strcmp(it.id, id) == 0) {
             *was = l.n;
             continue;
@@ -316,7 +88,7 @@ void view_put(struct view *v, uint32_t at, const struct drive_file *file)
     memmove(&l.items[place + 1], &l.items[place], (l.n - place) * sizeof(*l.items));
     l.items[place] = *file;
     l.n++;
-    set_snap(v, at, intern(v->folders, v->open[at].folder, &l));
+    set_snap(v, at, snap_take(v->folders, v->open[at].folder, &l));
     v->open[at].changes++;
     mem_free(l.items);
 }
@@ -325,24 +97,24 @@ void view_drop(struct view *v, uint32_t at, const char *id)
 {
     size_t place;
     struct drive_listing l = listing_without(v->open[at].snap, id, &place);
-    set_snap(v, at, intern(v->folders, v->open[at].folder, &l));
+    set_snap(v, at, snap_take(v->folders, v->open[at].folder, &l));
     v->open[at].changes++;
     mem_free(l.items);
 }
 
 uint32_t view_items(const struct view *v, uint32_t at)
 {
-    return v->open[at].snap ? v->open[at].snap->n : 0;
+    return snap_items(v->open[at].snap);
 }
 
 uint32_t view_files(const struct view *v, uint32_t at)
 {
-    return v->open[at].snap ? v->open[at].snap->n_files : 0;
+    return snap_files(v->open[at].snap);
 }
 
 struct view_item view_file_at(const struct view *v, uint32_t at, uint32_t k)
 {
-    return item_of(v->open[at].snap, k);
+    return snap_item(v->open[at].snap, k);
 }
 
 struct view_item view_file(const struct view *v, uint64_t k, uint32_t *at)
@@ -359,8 +131,8 @@ uint64_t view_hash(const struct view *v, uint32_t at, uint64_t *versions)
     const struct snap *s = v->open[at].snap;
     uint64_t sum = 0;
     *versions = 0;
-    for (uint32_t k = 0; s && k < s->n; k++) {
-        struct view_item it = item_of(s, k);
+    for (uint32_t k = 0; k < snap_items(s); k++) {
+        struct view_item it = snap_item(s, k);
         sum += ledger_entry_hash(it.id, it.name);
         if (!it.folder)
             *versions += ledger_version_hash(it.id, it.version ? hash_str(it.version) : 0);
@@ -371,8 +143,8 @@ uint64_t view_hash(const struct view *v, uint32_t at, uint64_t *versions)
 bool view_has(const struct view *v, uint32_t at, const char *id, struct view_item *out)
 {
     const struct snap *s = v->open[at].snap;
-    for (uint32_t k = 0; s && k < s->n; k++) {
-        struct view_item it = item_of(s, k);
+    for (uint32_t k = 0; k < snap_items(s); k++) {
+        struct view_item it = snap_item(s, k);
         if (strcmp(it.id, id) != 0)
             continue;
         if (out)

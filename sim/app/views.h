@@ -1,31 +1,11 @@
 #ifndef SIM_APP_VIEWS_H
 #define SIM_APP_VIEWS_H
-/* What apps believe the tree looks like. Folders of an account are numbered once (struct folders); a listing becomes an
- * immutable snapshot shared by all apps that saw the very same one; an app's view is a pointer to a snapshot for each
- * folder it has open. So a view stays what its app was really told, at 24 bytes a folder. An app's own writes change
- * its view by a new snapshot. Nothing here keeps a pointer over a yield: look items up again, or copy them. One thread.
- * Layer 3. */
-#include "base/rng.h"
+/* What apps believe the tree looks like: an app's view is a pointer to a snapshot (folders.h) for each folder it has
+ * open. So a view stays what its app was really told, at 24 bytes a folder. An app's own writes change its view by a
+ * new snapshot. Nothing here keeps a pointer over a yield: look items up again, or copy them. One thread. Layer 3. */
 #include "drive/model.h"
+#include "sim/app/folders.h"
 
-#define VIEW_NONE UINT32_MAX
-
-/* The folders of one account. */
-struct folders;
-struct folders *folders_new(void);
-void folders_free(struct folders **f);                          /* after all views of it */
-uint32_t folders_add(struct folders *f, const char *id);        /* the number of a folder, new or not */
-uint32_t folders_find(const struct folders *f, const char *id); /* VIEW_NONE when unknown */
-const char *folders_id(const struct folders *f, uint32_t folder);
-uint32_t folders_count(const struct folders *f);
-size_t folders_snapshots(const struct folders *f); /* alive */
-/* Numbers the folders in the order of their ids, so that a choice by a seed does not depend on the order in which they
- * were found. Before the first view. */
-void folders_sort(struct folders *f);
-/* Draws n different ones of total, ascending, into out; n <= total. */
-void folders_choose(struct rng *r, uint32_t total, uint32_t n, uint32_t *out);
-
-struct snap;
 struct view_folder {
     uint32_t folder;   /* its number in struct folders */
     uint32_t changes;  /* own writes applied so far: a listing asked for before one of them is stale */
@@ -39,13 +19,6 @@ struct view {
     uint32_t n;
     uint64_t files; /* in all snapshots */
 };
-struct view_item { /* borrowed from a snapshot: valid until the view changes or the coroutine yields */
-    const char *id, *name;
-    const char *version; /* NULL: the server has none */
-    int64_t size;        /* -1: unknown */
-    bool folder;
-};
-
 void view_init(struct view *v, struct folders *f, const uint32_t *folders, uint32_t n);
 void view_done(struct view *v);
 uint32_t view_find(const struct view *v, const char *folder_id); /* its place among the open ones, or VIEW_NONE */
