@@ -306,12 +306,18 @@ static void put_latencies(struct markup *m, const struct doc *d)
     markup_put(m, "</section>\n");
 }
 
+/* Of an operation's outcomes one that came to pass and is not "ok". */
+static bool otherwise(const struct json *o)
+{
+    double n;
+    return strcmp(json_key(o), "ok") != 0 && json_f64(o, &n) && n > 0;
+}
+
 static void put_outcomes(struct markup *m, const struct json *op)
 {
     enum drive_op known;
-    double n;
     for (const struct json *o = json_first(json_get(op, "outcomes")); o; o = json_next(o)) {
-        if (strcmp(json_key(o), "ok") == 0 || !json_f64(o, &n) || n <= 0)
+        if (!otherwise(o))
             continue;
         markup_put(m, "<tr>");
         html_cell(m, drive_op_parse(json_key(op), &known) ? drive_op_text(known) : json_key(op));
@@ -326,10 +332,9 @@ static void put_failures(struct markup *m, const struct doc *d)
     static const char *const names[] = {"reason", "times"}, *const of_outcomes[] = {"operation", "outcome", "times"};
     const struct json *failures = json_get(d->root, "failures"), *operations = json_get(d->root, "operations");
     bool other = false;
-    double n;
     for (const struct json *op = json_first(operations); op; op = json_next(op))
         for (const struct json *o = json_first(json_get(op, "outcomes")); o; o = json_next(o))
-            other = other || (strcmp(json_key(o), "ok") != 0 && json_f64(o, &n) && n > 0);
+            other = other || otherwise(o);
     if (!json_count(failures) && !other)
         return;
     markup_put(m, "<section><h2>What failed or was refused</h2>\n");

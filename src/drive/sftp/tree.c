@@ -63,24 +63,36 @@ enum err sftp_op_rename(struct api *a, const char *id, const char *name, struct 
     return e;
 }
 
+/* Does it to one entry after the other, until one fails, and ends the call. parent is for what needs it. */
+static MAY_YIELD enum err each(struct sftp_op *op, const char *const *ids, size_t n, const char *parent,
+                               MAY_YIELD enum err (*one)(struct sftp_op *op, struct arena *mem, const char *id,
+                                                         const char *parent))
+{
+    struct arena *mem = arena_new(1024);
+    enum err e = ERR_OK;
+    op->reply.status = SFTP_OK;
+    for (size_t i = 0; i < n && sftp_op_ok(op, e); i++)
+        e = one(op, mem, ids[i], parent);
+    e = sftp_op_end(op, e);
+    arena_free(&mem);
+    return e;
+}
+
+static MAY_YIELD enum err move_entry(struct sftp_op *op, struct arena *mem, const char *id, const char *parent)
+{
+    const char *name = op->a->names ? names_name(op->a->names, id) : NULL;
+    op->reply.status = SFTP_NO_SUCH_FILE;
+    return name ? change_place(op, mem, id, parent, name) : ERR_OK;
+}
+
 enum err sftp_op_move(struct api *a, const char *const *ids, size_t n, const char *parent, struct api_result *r)
 {
     struct sftp_op op;
     if (!sftp_op_begin(&op, a, r, true))
         return op.ei.code;
-    struct arena *mem = arena_new(1024);
-    enum err e = ERR_OK;
-    op.reply.status = SFTP_OK;
-    for (size_t i = 0; i < n && sftp_op_ok(&op, e); i++) {
-        const char *name = a->names ? names_name(a->names, ids[i]) : NULL;
-        op.reply.status = SFTP_NO_SUCH_FILE;
-        if (name)
-            e = change_place(&op, mem, ids[i], parent, name);
-    }
-    e = sftp_op_end(&op, e);
+    enum err e = each(&op, ids, n, parent, move_entry);
     if (op.into_itself)
         sftp_op_say(r, 409, "INTO_ITSELF", "a folder cannot be moved into itself");
-    arena_free(&mem);
     return e;
 }
 
@@ -172,26 +184,24 @@ enum err sftp_remove_tree(struct sftp_op *op, const char *path)
     return e;
 }
 
+static MAY_YIELD enum err remove_entry(struct sftp_op *op, struct arena *mem, const char *id, const char *parent)
+{
+    const char *path = id ? sftp_path_of(op, mem, id) : NULL;
+    (void)parent;
+    op->reply.status = SFTP_NO_SUCH_FILE;
+    if (!path)
+        return ERR_OK;
+    enum err e = sftp_remove_tree(op, path);
+    if (sftp_op_ok(op, e))
+        names_drop(op->a->names, id);
+    return e;
+}
+
 enum err sftp_op_remove(struct api *a, const char *const *ids, size_t n, struct api_job *job, struct api_result *r)
 {
     struct sftp_op op;
     *job = (struct api_job){.done = true, .items_done = -1, .items_total = -1, .count = (int64_t)n};
-    if (!sftp_op_begin(&op, a, r, true))
-        return op.ei.code;
-    struct arena *mem = arena_new(1024);
-    enum err e = ERR_OK;
-    op.reply.status = SFTP_OK;
-    for (size_t i = 0; i < n && sftp_op_ok(&op, e); i++) {
-        const char *path = ids[i] ? sftp_path_of(&op, mem, ids[i]) : NULL;
-        op.reply.status = SFTP_NO_SUCH_FILE;
-        if (path)
-            e = sftp_remove_tree(&op, path);
-        if (path && sftp_op_ok(&op, e))
-            names_drop(a->names, ids[i]);
-    }
-    e = sftp_op_end(&op, e);
-    arena_free(&mem);
-    return e;
+    return sftp_op_begin(&op, a, r, true) ? each(&op, ids, n, NULL, remove_entry) : op.ei.code;
 }
 
 /* ---- copies ---- */
@@ -215,7 +225,7 @@ static MAY_YIELD enum err copy_folder(struct sftp_op *op, const char *from, cons
     return e;
 }
 
-static MAY_YIELD enum err copy_one(struct sftp_op *op, struct arena *mem, const char *id, const char *parent)
+static MAY_YIELD enum err copy_entry(struct sftp_op *op, struct arena *mem, const char *id, const char *parent)
 {
     const char *from = sftp_path_of(op, mem, id), *folder = sftp_path_of(op, mem, parent);
     const char *name = names_name(op->a->names, id);
@@ -251,12 +261,6 @@ enum err sftp_op_copy(struct api *a, const char *const *ids, size_t n, const cha
     if (!sftp_op_begin(&op, a, r, true))
         return op.ei.code;
     bool offered = op.st->extensions & SFTP_EXT_COPY_DATA;
-    struct arena *mem = arena_new(1024);
-    enum err e = ERR_OK;
-    op.reply.status = SFTP_OK;
-    for (size_t i = 0; i < n && offered && sftp_op_ok(&op, e); i++)
-        e = copy_one(&op, mem, ids[i], parent);
-    e = sftp_op_end(&op, e);
-    arena_free(&mem);
+    enum err e = each(&op, ids, offered ? n : 0, parent, copy_entry);
     return offered ? e : api_absent(r, "copying within the server");
 }

@@ -40,6 +40,20 @@ void tma_query_u(struct buf *path, const char *name, uint64_t value)
     tma_query(path, name, text);
 }
 
+enum err tma_call_file(struct api *a, const struct tma_call *c, struct arena *mem, struct drive_file *out,
+                       struct api_result *r)
+{
+    struct json *j;
+    struct drive_file f;
+    enum err err = tma_call_json(a, c, &j, r);
+    if (j && !wire_file(j, mem, &f))
+        err = api_wrong(r, "the answer is not a file");
+    else if (j && out)
+        *out = f;
+    json_free(&j);
+    return err;
+}
+
 bool tma_is_absent(const struct api_result *r)
 {
     return strcmp(r->code, API_CODE_ABSENT) == 0;

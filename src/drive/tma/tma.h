@@ -28,6 +28,9 @@ MAY_YIELD enum err tma_call(struct api *a, const struct tma_call *c, struct http
 /* The same for a JSON answer: *out is set on 2xx alone (json_free it), NULL else. A 2xx that is no JSON is ERR_PARSE.
  */
 MAY_YIELD enum err tma_call_json(struct api *a, const struct tma_call *c, struct json **out, struct api_result *r);
+/* The same for an answer that is a file, in mem; out NULL: not wanted. */
+MAY_YIELD enum err tma_call_file(struct api *a, const struct tma_call *c, struct arena *mem, struct drive_file *out,
+                                 struct api_result *r);
 bool tma_is_absent(const struct api_result *r);
 
 /* "/api/files/" id "/lock": any of them may be NULL; id is encoded. */

@@ -61,20 +61,6 @@ static const char *stamp(char dst[STAMP_LEN], struct wall t)
     return t.us ? wall_format(dst, STAMP_LEN, t) : dst;
 }
 
-static MAY_YIELD enum err send_file(struct api *a, const struct tma_call *c, struct arena *mem, struct drive_file *out,
-                                    struct api_result *r)
-{
-    struct json *j;
-    struct drive_file f;
-    enum err err = tma_call_json(a, c, &j, r);
-    if (j && !wire_file(j, mem, &f))
-        err = api_wrong(r, "the answer is not a file");
-    else if (j && out)
-        *out = f;
-    json_free(&j);
-    return err;
-}
-
 enum err tma_upload(struct api *a, const struct api_upload *u, struct arena *mem, struct drive_file *out,
                     struct api_result *r)
 {
@@ -100,7 +86,7 @@ enum err tma_upload(struct api *a, const struct api_upload *u, struct arena *mem
                                .n_parts = n,
                                .transfer_bytes = u->content->size,
                                .write = true};
-    return send_file(a, &c, mem, out, r);
+    return tma_call_file(a, &c, mem, out, r);
 }
 
 enum err tma_replace(struct api *a, const char *id, const char *name, const char *version, const char *lock_id,
@@ -121,7 +107,7 @@ enum err tma_replace(struct api *a, const char *id, const char *name, const char
         snprintf(lock, sizeof lock, WIRE_LOCK_HEADER ": %s", lock_id);
         c.headers[n++] = lock;
     }
-    return send_file(a, &c, mem, out, r);
+    return tma_call_file(a, &c, mem, out, r);
 }
 
 /* The parts of a bulk upload: fields first, each kind repeated once a file so that they join by ordinal. */

@@ -24,20 +24,6 @@ static struct tma_call post(struct buf *path, struct body *b)
     return (struct tma_call){.method = "POST", .path = path, .json = &b->text, .write = true};
 }
 
-static MAY_YIELD enum err file_answer(struct api *a, const struct tma_call *c, struct arena *mem,
-                                      struct drive_file *out, struct api_result *r)
-{
-    struct json *j;
-    struct drive_file f;
-    enum err err = tma_call_json(a, c, &j, r);
-    if (j && !wire_file(j, mem, &f))
-        err = api_wrong(r, "the answer is not a file");
-    else if (j && out)
-        *out = f;
-    json_free(&j);
-    return err;
-}
-
 enum err tma_folder_create(struct api *a, const char *parent, const char *name, struct arena *mem,
                            struct drive_file *out, struct api_result *r)
 {
@@ -49,7 +35,7 @@ enum err tma_folder_create(struct api *a, const char *parent, const char *name, 
         jsonw_str(&b.w, "parentId", parent);
     tma_path(&path, "/api/files/folder", NULL, NULL);
     struct tma_call c = post(&path, &b);
-    return file_answer(a, &c, mem, out, r);
+    return tma_call_file(a, &c, mem, out, r);
 }
 
 enum err tma_rename(struct api *a, const char *id, const char *name, struct arena *mem, struct drive_file *out,
@@ -62,7 +48,7 @@ enum err tma_rename(struct api *a, const char *id, const char *name, struct aren
     jsonw_str(&b.w, "name", name);
     tma_path(&path, "/api/files/rename", NULL, NULL);
     struct tma_call c = post(&path, &b);
-    return file_answer(a, &c, mem, out, r);
+    return tma_call_file(a, &c, mem, out, r);
 }
 
 /* A file that is surely there and whose lock path is not: the server has no locks. Asked only until the first lock. */
