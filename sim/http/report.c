@@ -121,9 +121,10 @@ static void print_rates(const struct http_report *r, int64_t took_us, FILE *out)
     line(out, "Requests per second:", "%.2f [#/sec] (mean)", per_second(n, took_us));
     if (r->rate > 0)
         line(out, "Rate asked:", "%.2f [#/sec]", r->rate);
-    else
+    else if (n)
         line(out, "Time per request:", "%.3f [ms] (mean)", each * r->connections);
-    line(out, "Time per request:", "%.3f [ms] (mean, across all concurrent requests)", each);
+    if (n)
+        line(out, "Time per request:", "%.3f [ms] (mean, across all concurrent requests)", each);
     line(out, "Transfer rate:", "%.2f [Kbytes/sec] received", per_second(r->received, took_us) / 1024);
     if (r->sent > r->received)
         line(out, "", "%.2f [Kbytes/sec] sent", per_second(r->sent, took_us) / 1024);

@@ -45,7 +45,7 @@ struct pairs {
     struct sem ready, room; /* pairs in it, and places */
     uint64_t sent, succeeded, failed, messages, errors, saturated;
     struct hist *delivery, *message;
-    struct mono began, last;
+    struct mono began, last_begun, last;
 };
 
 /* ---- arithmetic ---- */
@@ -271,6 +271,7 @@ static MAY_YIELD void run_pair(struct couple *c, const struct due_pair *pair)
     c->post = (struct post){.name = name};
     p->sent++;
     sem_take(p->w->loop, places, 1);
+    p->last_begun = mono_now();
     bool ok = open_stream(c, &stream, pair->due) && exchange_all(c, pair);
     if (stream && !c->post.closed)
         api_stream_close(&stream);
@@ -445,11 +446,14 @@ static double time_ms(const struct hist *h, double pct)
     return pct < 0 ? hist_mean(h) / 1e3 : hist_percentile_ms(h, pct);
 }
 
-/* From the first pair's due time to the last one's end: what the server kept up with. */
+/* From the first pair's due time to the last one's end: what the server kept up with. Pairs that go on for a while are
+ * counted as they begin, the last one's share of time included. */
 static double rate_reached(const struct pairs *p)
 {
-    int64_t us = mono_diff(p->last, p->began);
-    return us > 0 ? (double)(p->succeeded + p->failed) * 1e6 / (double)us : 0;
+    bool goes_on = p->conf->exchange_us > 0;
+    double us = goes_on ? (double)mono_diff(p->last_begun, p->began) + 1e6 / p->conf->per_s
+                        : (double)mono_diff(p->last, p->began);
+    return us > 0 ? (double)(goes_on ? p->sent : p->succeeded + p->failed) * 1e6 / us : 0;
 }
 
 static void add_figures(struct result *r, const struct pairs *p)

@@ -15,7 +15,7 @@ struct ramp_options {
 };
 static const struct opt_pos pos[] = {
     {"steps", OPT_STR, offsetof(struct ramp_options, steps), 0, 0, false,
-     "sessions at once: 25,50,100 or 25:400:x2 or 25:400:+25"},
+     "sessions at once: 25,50,100 or 25:400:x2 or 25:400:25"},
     {0},
 };
 static const struct opt opts[] = {
@@ -47,7 +47,8 @@ static const struct opt opts[] = {
      "the server is told to allow N sessions: at the end a\nquarter more come and must be refused within a second,\n"
      "while those inside keep their speed"},
     {"own-sign-in", 0, NULL, OPT_FLAG, offsetof(struct ramp_options, own_sign_in), 0, 0,
-     "each uploading session signs in for itself, also where\none session can serve many (--limit implies it)"},
+     "each uploading session signs in for itself, also where\none could serve many and that many sign-ins would\n"
+     "spend the logins' budgets (--limit implies it)"},
     {"folders", 0, "N", OPT_INT, offsetof(struct ramp_options, open_folders), 1, 1000000,
      "open folders of an app (default 30)"},
     {"per-minute", 0, "N", OPT_NUM, offsetof(struct ramp_options, per_minute), 0, 60000,
@@ -72,18 +73,32 @@ static const struct ramp_options defaults = {.arrive = "5/s",
                                              .open_folders = 30,
                                              .per_minute = 6};
 
+/* "p95" alone is that of the one operation that sessions do again and again; apps do many. */
+static enum err name_operation(struct ramp_line *l, const char *option, const struct ramp_work *work,
+                               struct errinfo *ei)
+{
+    if (l->kind != RAMP_LINE_TIME || l->op != OP_COUNT)
+        return ERR_OK;
+    if (work->kind == RAMP_APPS)
+        return err_set(ei, ERR_USAGE, "%s '%s': apps do many things, name one, such as p95_save", option, l->text);
+    l->op = work->kind == RAMP_UPLOAD ? OP_UPLOAD : OP_SIGN_IN;
+    return ERR_OK;
+}
+
 static enum err add_line(struct ramp_line *lines, size_t *n, const char *option, const char *text,
-                         const struct ramp_steps *steps, struct errinfo *ei)
+                         const struct ramp_conf *c, struct errinfo *ei)
 {
     if (*n == RAMP_LINES_MAX)
         return err_set(ei, ERR_USAGE, "%s may be given %d times", option, RAMP_LINES_MAX - 3);
     struct ramp_line *l = &lines[*n];
     enum err e = ramp_line_parse(option, text, strcmp(option, "--expect") == 0, l, ei);
     bool held = l->at == 0;
-    for (unsigned i = 0; i < steps->n; i++)
-        held = held || steps->sessions[i] == l->at;
+    for (unsigned i = 0; i < c->steps.n; i++)
+        held = held || c->steps.sessions[i] == l->at;
     if (e == ERR_OK && !held)
         return err_set(ei, ERR_USAGE, "%s '%s': there is no step of %u sessions", option, text, l->at);
+    if (e == ERR_OK)
+        e = name_operation(l, option, &c->work, ei);
     *n += e == ERR_OK;
     return e;
 }
@@ -92,11 +107,11 @@ static enum err read_lines(const struct ramp_options *o, struct ramp_conf *c, st
 {
     enum err e = ERR_OK;
     for (size_t i = 0; !o->no_stop && ramp_stop_defaults[i] && e == ERR_OK; i++)
-        e = add_line(c->stop, &c->n_stop, "--stop-on", ramp_stop_defaults[i], &c->steps, ei);
+        e = add_line(c->stop, &c->n_stop, "--stop-on", ramp_stop_defaults[i], c, ei);
     for (size_t i = 0; i < o->stop_on.n && e == ERR_OK; i++)
-        e = add_line(c->stop, &c->n_stop, "--stop-on", o->stop_on.items[i], &c->steps, ei);
+        e = add_line(c->stop, &c->n_stop, "--stop-on", o->stop_on.items[i], c, ei);
     for (size_t i = 0; i < o->expect.n && e == ERR_OK; i++)
-        e = add_line(c->expect, &c->n_expect, "--expect", o->expect.items[i], &c->steps, ei);
+        e = add_line(c->expect, &c->n_expect, "--expect", o->expect.items[i], c, ei);
     return e;
 }
 

@@ -20,7 +20,7 @@ static enum err refuse(const char *option, const char *text, const char *why, st
     return err_set(ei, ERR_USAGE, "%s '%s': %s", option, SHOWN(sv_of(text)), why);
 }
 
-/* "p95_upload" or "upload_p95". */
+/* "p95_upload" or "upload_p95"; "p95" alone: of what a session does. */
 static bool read_time(struct sv name, struct ramp_line *out)
 {
     static const struct {
@@ -30,6 +30,11 @@ static bool read_time(struct sv name, struct ramp_line *out)
     char key[64];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sv word = sv_of(rows[i].word), op = {NULL, 0};
+        out->kind = RAMP_LINE_TIME;
+        out->pct = rows[i].pct;
+        out->op = OP_COUNT;
+        if (sv_eq(name, word))
+            return true;
         if (name.n > word.n + 1 && sv_starts(name, word) && name.p[word.n] == '_')
             op = (struct sv){name.p + word.n + 1, name.n - word.n - 1};
         else if (name.n > word.n + 1 && sv_ends(name, word) && name.p[name.n - word.n - 1] == '_')
@@ -38,16 +43,34 @@ static bool read_time(struct sv name, struct ramp_line *out)
             continue;
         memcpy(key, op.p, op.n);
         key[op.n] = '\0';
-        out->kind = RAMP_LINE_TIME;
-        out->pct = rows[i].pct;
         out->op = OP_SIGN_IN;
         return strcmp(key, "login") == 0 || drive_op_parse(key, &out->op);
     }
     return false;
 }
 
-static bool read_name(struct sv name, bool of_whole, struct ramp_line *out)
+/* What people call figures whose names carry a unit here. */
+static struct sv by_its_name(struct sv word)
 {
+    static const struct {
+        const char *word, *name;
+    } rows[] = {{"cpu", "cpu_pct"},
+                {"swap", "swap_mib"},
+                {"disk_write", "disk_write_ms"},
+                {"write_latency", "disk_write_ms"},
+                {"timeouts", "timed_out"},
+                {"failure_rate", "failed_pct"},
+                {"error_rate", "failed_pct"},
+                {"throughput", "mb_per_s"}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (sv_eq_cstr(word, rows[i].word))
+            return sv_of(rows[i].name);
+    return word;
+}
+
+static bool read_name(struct sv word, bool of_whole, struct ramp_line *out)
+{
+    struct sv name = by_its_name(word);
     if (read_time(name, out))
         return true;
     for (size_t i = 0; i < ARRAY_LEN(figures); i++)
@@ -80,6 +103,11 @@ static bool read_value(struct sv text, struct ramp_line *out)
     text.n -= share;
     if (sv_to_f64(text, &out->want))
         return fabs(out->want) <= WANT_MOST;
+    if (out->kind == RAMP_LINE_STEP && out->figure == RAMP_FIGURE_MB_PER_S) {
+        enum err e = ramp_parse_link(text.p, &out->want, NULL);
+        out->want /= 1e6;
+        return e == ERR_OK;
+    }
     bool time = out->kind == RAMP_LINE_TIME ||
                 (out->kind == RAMP_LINE_WATCH && sv_ends(sv_of(watch_key(out->watch)), SV("_ms")));
     if (!time || opt_parse_duration(text, &us) != ERR_OK)

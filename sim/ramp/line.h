@@ -2,9 +2,11 @@
 #define SIM_RAMP_LINE_H
 /* A line drawn before a ramp: what is expected (--expect) or what ends it (--stop-on), "FIGURE[@STEP] SIGN VALUE".
  *   p95_upload@300<2s   p50, p95, p99 or max of an operation, in ms or with a unit; "login" is the sign-in
+ *   p95<2s              of what a session does: op is OP_COUNT until the caller, who knows, sets it
  *   failed_pct>5        a figure of a step: RAMP_FIGURES
  *   disk_write_ms>100   a figure of the server: watch.h
  *   knee=150 limit=150  of the ramp as a whole, for --expect alone
+ * cpu, swap, failure_rate, throughput and the like stand for the figures that carry a unit in their names.
  * @STEP is a step's number of sessions; without it every step is meant. '.' and '-' count as '_'. Layer 3, pure. */
 #include "base/compare.h"
 #include "base/str.h"

@@ -12,11 +12,10 @@
 
 static enum err bad_steps(struct errinfo *ei, const char *text)
 {
-    return err_set(
-        ei, ERR_USAGE,
-        "steps are written 25,50,100 or 25:400:x2 or 25:400:+50, each of 1 to %d sessions, at most %d steps; "
-        "not \"%s\"",
-        RAMP_SESSIONS_MAX, RAMP_STEPS_MAX, text);
+    return err_set(ei, ERR_USAGE,
+                   "steps are written 25,50,100 or 25:400:x2 or 25:400:50, each of 1 to %d sessions, at most %d steps; "
+                   "not \"%s\"",
+                   RAMP_SESSIONS_MAX, RAMP_STEPS_MAX, text);
 }
 
 static bool add_step(struct ramp_steps *s, int64_t n)
@@ -37,18 +36,17 @@ static bool read_list(struct sv text, struct ramp_steps *out)
     return out->n > 0;
 }
 
-/* from:to:xK multiplies, from:to:+K adds. */
+/* from:to:xK multiplies, from:to:K and from:to:+K add. */
 static bool read_range(struct sv text, struct ramp_steps *out)
 {
     struct sv from_text, to_text;
     int64_t from, to;
     double by = 0;
-    if (!sv_split(&text, ':', &from_text) || !sv_split(&text, ':', &to_text) || text.n < 2 ||
+    if (!sv_split(&text, ':', &from_text) || !sv_split(&text, ':', &to_text) || text.n < 1 ||
         !sv_to_i64(from_text, &from) || !sv_to_i64(to_text, &to) || from < 1 || to < from)
         return false;
-    bool times = text.p[0] == 'x' || text.p[0] == '*';
-    if ((!times && text.p[0] != '+') || !sv_to_f64((struct sv){text.p + 1, text.n - 1}, &by) ||
-        by < (times ? 1.01 : 1.0))
+    bool times = text.p[0] == 'x' || text.p[0] == '*', sign = times || text.p[0] == '+';
+    if (!sv_to_f64((struct sv){text.p + sign, text.n - sign}, &by) || by < (times ? 1.01 : 1.0))
         return false;
     double at = (double)from;
     for (unsigned last = 0; at < (double)to;) {
@@ -75,16 +73,17 @@ enum err ramp_parse_steps(const char *text, struct ramp_steps *out, struct errin
 
 /* ---- rates ---- */
 
+#define UPLOAD_BYTES        1048576      /* of a file, where no size is told */
 #define FASTEST_BYTES_PER_S 1e15         /* of a link: more is no number that anybody measured */
 #define SLOWEST_PER_S       (1.0 / 3600) /* slower is a slip of the pen, and times of sessions would leave their range */
 
-/* Cuts "/s" or "/min" off; its seconds, or 0 when neither stands there. */
+/* Cuts "/s", "/min" or the like off; its seconds, or 0 when none stands there. */
 static double cut_unit(struct sv *text)
 {
     static const struct {
         const char *unit;
         double seconds;
-    } rows[] = {{"/s", 1}, {"/min", 60}};
+    } rows[] = {{"/s", 1}, {"/sec", 1}, {"/min", 60}, {"/m", 60}, {"/h", 3600}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (sv_ends(*text, sv_of(rows[i].unit))) {
             text->n -= strlen(rows[i].unit);
@@ -98,9 +97,10 @@ enum err ramp_parse_rate(const char *text, double *per_s, struct errinfo *ei)
     struct sv t = sv_of(text);
     double seconds = cut_unit(&t), n;
     if (!sv_to_f64(t, &n) || n < 0 || n > 1e6 || (n > 0 && n / (seconds > 0 ? seconds : 1) < SLOWEST_PER_S))
-        return err_set(ei, ERR_USAGE,
-                       "a rate is written 5/s or 300/min, 0 for all at once, and is one an hour at least; not \"%s\"",
-                       text);
+        return err_set(
+            ei, ERR_USAGE,
+            "a rate is written 5/s, 300/min or 900/h, 0 for all at once, and is one an hour at least; not \"%s\"",
+            text);
     *per_s = n / (seconds > 0 ? seconds : 1);
     return ERR_OK;
 }
@@ -129,17 +129,23 @@ enum err ramp_parse_link(const char *text, double *bytes_per_s, struct errinfo *
 
 enum err ramp_parse_work(const char *text, struct ramp_work *out, struct errinfo *ei)
 {
-    static const char upload[] = "upload:";
-    *out = (struct ramp_work){.kind = RAMP_SIGN_IN};
-    if (strcmp(text, "sign-in") == 0)
-        return ERR_OK;
-    if (strcmp(text, "apps") == 0) {
-        out->kind = RAMP_APPS;
-        return ERR_OK;
+    static const struct {
+        const char *word;
+        enum ramp_session kind;
+    } words[] = {{"sign-in", RAMP_SIGN_IN},
+                 {"login", RAMP_SIGN_IN},
+                 {"apps", RAMP_APPS},
+                 {"mix", RAMP_APPS},
+                 {"upload", RAMP_UPLOAD}};
+    struct sv size = sv_of(text), word;
+    *out = (struct ramp_work){.bytes = UPLOAD_BYTES};
+    bool named = sv_split(&size, ':', &word), known = false;
+    for (size_t i = 0; named && i < ARRAY_LEN(words) && !known; i++) {
+        known = sv_eq_cstr(word, words[i].word);
+        out->kind = words[i].kind;
     }
-    out->kind = RAMP_UPLOAD;
-    if (strncmp(text, upload, sizeof(upload) - 1) == 0 &&
-        opt_parse_size(sv_of(text + sizeof(upload) - 1), &out->bytes) == ERR_OK && out->bytes >= 0)
+    bool sized = strchr(text, ':') != NULL;
+    if (known && (!sized || (out->kind == RAMP_UPLOAD && opt_parse_size(size, &out->bytes) == ERR_OK)))
         return ERR_OK;
     return err_set(ei, ERR_USAGE, "--session takes apps, upload:50MiB (any size) or sign-in, not \"%s\"", text);
 }

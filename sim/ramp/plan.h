@@ -11,10 +11,10 @@
 struct ramp_steps {
     unsigned n, sessions[RAMP_STEPS_MAX];
 };
-/* "25,50,100" in the order given, "25:400:x2", "25:400:+50" (the end is a step of its own when it is not hit), "100".
- */
+/* "25,50,100" in the order given, "25:400:x2", "25:400:50" or "25:400:+50" (the end is a step of its own when it is not
+ * hit), "100". */
 enum err ramp_parse_steps(const char *text, struct ramp_steps *out, struct errinfo *ei) WARN_UNUSED;
-/* "5/s", "300/min", "5"; "0": all at once. */
+/* "5/s", "300/min", "900/h", "5"; "0": all at once. */
 enum err ramp_parse_rate(const char *text, double *per_s, struct errinfo *ei) WARN_UNUSED;
 /* "110MB/s", "1Gbit/s", "12.5MiB/s": bytes a second. */
 enum err ramp_parse_link(const char *text, double *bytes_per_s, struct errinfo *ei) WARN_UNUSED;
@@ -24,7 +24,7 @@ struct ramp_work {
     enum ramp_session kind;
     int64_t bytes; /* of an upload */
 };
-/* "sign-in", "upload:50MiB", "apps". */
+/* "sign-in" or "login", "upload:50MiB", "upload" (1 MiB), "apps" or "mix". */
 enum err ramp_parse_work(const char *text, struct ramp_work *out, struct errinfo *ei) WARN_UNUSED;
 
 /* When the i-th of a step's sessions begins, from the step's start; and the last of n. */

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "drive/health.h"
+#include "drive/limits.h"
 #include "drive/result/series.h"
 #include "sim/ramp/crowd.h"
 #include "sim/ramp/impl.h"
@@ -240,10 +241,23 @@ static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)
     return e;
 }
 
+#define SIGN_INS_A_LOGIN (DRIVE_LOGINS_PER_15MIN / 2) /* by a ramp: the other half is for those who come after it */
+
+/* Sign-ins are part of what a session does, but uploads can do without where each would cost a budget that is small. */
+static bool spends_budgets(const struct ramp *r)
+{
+    unsigned each = 0;
+    for (unsigned i = 0; i < r->conf->steps.n; i++)
+        each += (r->conf->steps.sessions[i] + r->w->roster.n_logins - 1) / r->w->roster.n_logins * r->conf->repeat;
+    return r->conf->work.kind == RAMP_UPLOAD && !r->conf->own_sign_in && (r->w->server.caps & API_CAP_SIGN_UP) &&
+           each > SIGN_INS_A_LOGIN;
+}
+
 static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
 {
     char file[300];
     enum err e = open_log(r, ei);
+    r->shares_sign_ins = spends_budgets(r);
     snprintf(file, sizeof(file), "%s/watch.csv", r->run_dir);
     if (e == ERR_OK)
         e = watch_log(r->w->watch, file, ei);

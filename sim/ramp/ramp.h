@@ -20,7 +20,7 @@ struct ramp_conf {
     int64_t settle_us, drain_us, timeout_us;
     unsigned open_folders; /* of an app, with per_minute */
     double per_minute;
-    bool own_sign_in; /* each session signs in, where a session could be shared too */
+    bool own_sign_in; /* each session signs in, even if that spends the logins' budgets */
     bool keep;        /* what was uploaded stays */
     struct ramp_line stop[RAMP_LINES_MAX], expect[RAMP_LINES_MAX];
     size_t n_stop, n_expect;
@@ -76,9 +76,10 @@ struct ramp_folders;
 struct ramp {
     const struct ramp_conf *conf;
     struct worker *w;
-    struct ramp_step *steps;      /* of all passes */
-    unsigned n;                   /* begun */
-    FILE *log;                    /* one line a sign-in or upload: sessions.csv of the run's folder */
+    struct ramp_step *steps; /* of all passes */
+    unsigned n;              /* begun */
+    bool shares_sign_ins;    /* uploads go on with the set-up's sessions: own ones would spend the logins' budgets */
+    FILE *log;               /* one line a sign-in or upload: sessions.csv of the run's folder */
     struct ramp_folders *folders; /* of the uploads (ramp/folder.c); NULL: not made */
     char run_dir[256];
     int64_t quiet_us; /* how fast a probe is answered while nothing runs; -1: it cannot be asked */

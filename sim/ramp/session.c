@@ -1,4 +1,5 @@
 #include "sim/ramp/session.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "sim/ramp/impl.h"
 
@@ -98,11 +99,23 @@ static const struct login *login_of(const struct session *x)
     return &x->r->w->roster.logins[x->index % x->r->w->roster.n_logins];
 }
 
-/* Where signing in is no part of the work (a session is a token that many share), the one there is is used. */
-static bool shares_session(const struct session *x)
+/* A budget of sign-ins is not the server's limit of sessions: where nobody insists, the work goes on without them. */
+static bool budget_is_spent(struct ramp *r, const struct api_result *res)
 {
-    const struct ramp_conf *c = x->r->conf;
-    return c->work.kind != RAMP_SIGN_IN && !c->own_sign_in && (x->r->w->server.caps & API_CAP_SIGN_UP);
+    if (r->conf->work.kind == RAMP_SIGN_IN || r->conf->own_sign_in || res->outcome != OUT_THROTTLED)
+        return false;
+    if (!r->shares_sign_ins)
+        LOGW("ramp", "the logins' budgets of sign-ins are spent (%d): sessions share those of the set-up from here on",
+             res->status);
+    r->shares_sign_ins = true;
+    return true;
+}
+
+static bool share_sign_in(struct session *x)
+{
+    x->shares = true;
+    api_share_session(x->api, login_of(x)->api);
+    return true;
 }
 
 static MAY_YIELD bool sign_in(struct session *x, struct mono due)
@@ -113,10 +126,8 @@ static MAY_YIELD bool sign_in(struct session *x, struct mono due)
     struct errinfo why = {0};
     conf.timeout_us = x->r->conf->timeout_us;
     enum err e = api_new(&x->api, &conf, &why);
-    if (e == ERR_OK && shares_session(x)) {
-        api_share_session(x->api, login_of(x)->api);
-        return true;
-    }
+    if (e == ERR_OK && x->r->shares_sign_ins)
+        return share_sign_in(x);
     if (e == ERR_OK) {
         const char *email = login_of(x)->email;
         api_sign_in(x->api, email, target_password(w->ctx->target, email), &r);
@@ -124,6 +135,10 @@ static MAY_YIELD bool sign_in(struct session *x, struct mono due)
         r.err = e;
         r.done = mono_now();
         snprintf(r.reason, sizeof(r.reason), "%.199s", err_message(&why));
+    }
+    if (budget_is_spent(x->r, &r)) {
+        meter_requests(&w->meter, CAUSE_SETUP, 1);
+        return share_sign_in(x);
     }
     if (r.status == 503) /* at the door: no room for one more */
         r.outcome = OUT_REFUSED;
@@ -179,7 +194,7 @@ static MAY_YIELD void work(struct session *x)
 static MAY_YIELD void sign_out(struct session *x)
 {
     struct api_result r;
-    if (!shares_session(x) && api_sign_out(x->api, &r) == ERR_OK && strcmp(r.code, API_CODE_ABSENT) != 0)
+    if (!x->shares && api_sign_out(x->api, &r) == ERR_OK && strcmp(r.code, API_CODE_ABSENT) != 0)
         meter_requests(&x->r->w->meter, CAUSE_SETUP, 1);
 }
 

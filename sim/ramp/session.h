@@ -11,6 +11,7 @@ struct session {
     unsigned index;
     struct api *api; /* NULL: gone, or not there yet */
     enum outcome worst;
+    bool shares; /* the set-up's sign-in; it has none of its own */
     bool ended;
 };
 /* For a group: from its due time to its end. */

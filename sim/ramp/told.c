@@ -40,6 +40,11 @@ void ramp_tell_plan(const struct ramp *r)
                    str_duration(least, sizeof(least), (int64_t)(seconds * US_PER_S)));
     ramp_say(r, "ramp: %s%s, each %s, %s%s", COUNTED(c->steps.n, "step"), passes, rate,
              hold_text(c, hold, sizeof(hold)), takes);
+    if (r->shares_sign_ins)
+        ramp_say(r,
+                 "      sessions share the sign-ins of %s: their own would spend the logins' budgets "
+                 "(--own-sign-in: all the same)",
+                 COUNTED(r->w->roster.n_logins, "login"));
     ramp_say(r, "      run folder %s", r->run_dir);
 }
 

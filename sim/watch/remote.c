@@ -20,7 +20,7 @@ struct remote {
     int fd;           /* what it prints; -1: it has ended */
     struct io io;
     struct buf text;
-    char problem[240], host[REMOTE_HOST_MAX + 1];
+    char problem[240], host[REMOTE_HOST_MAX + sizeof("ssh://")];
 };
 
 static void hang_up(struct remote *r)
@@ -66,13 +66,52 @@ static void on_text(struct io *io, uint32_t events)
     }
 }
 
+/* A port is told by a URL alone. An IPv6 address has colons of its own, and none that is a port's unless in brackets.
+ */
+static void name_host(struct remote *r, const char *host)
+{
+    const char *colon = strrchr(host, ':'), *bracket = strrchr(host, ']');
+    bool port = colon && (bracket ? colon > bracket : strchr(host, ':') == colon);
+    const char *scheme = strncmp(host, "//", 2) == 0 ? "ssh:" : port ? "ssh://" : "";
+    str_format(r->host, sizeof(r->host), "%s%s", scheme, host);
+}
+
+#define WORDS_MAX 16
+
+static enum err run_ssh(struct remote *r, const struct target *trust, const char *script, const char *log,
+                        struct errinfo *ei)
+{
+    const char *argv[WORDS_MAX] = {"ssh", "-oBatchMode=yes", "-oConnectTimeout=10"};
+    char hosts[400];
+    int pidfd = -1;
+    size_t n = 3;
+    if (trust->ssh_key) {
+        argv[n++] = "-i";
+        argv[n++] = trust->ssh_key;
+    }
+    if (trust->insecure) {
+        argv[n++] = "-oStrictHostKeyChecking=no";
+        argv[n++] = "-oUserKnownHostsFile=/dev/null";
+    } else if (trust->known_hosts) {
+        str_format(hosts, sizeof(hosts), "-oUserKnownHostsFile=\"%s\" ~/.ssh/known_hosts", trust->known_hosts);
+        argv[n++] = hosts;
+    }
+    argv[n++] = "--";
+    argv[n++] = r->host;
+    argv[n++] = script;
+    const struct proc_spec spec = {.argv = argv, .cwd = ".", .log = log, .dies_with_us = true};
+    enum err e = proc_start(&spec, &r->proc, &pidfd, ei);
+    if (pidfd >= 0)
+        close(pidfd);
+    return e;
+}
+
 /* A pipe by name, since a process is given a file for what it says. The other side prints the same files with the same
  * marks, each second, until its pipe breaks. */
-static enum err start(struct remote *r, struct errinfo *ei)
+static enum err start(struct remote *r, const struct target *trust, struct errinfo *ei)
 {
     struct buf script = BUF_INIT(1024);
     char dir[] = "/tmp/drivesim-watch-XXXXXX", fifo[sizeof(dir) + 8];
-    int pidfd = -1;
     enum err e = buf_append_str(&script, "while :; do for f in");
     for (int i = 0; host_files[i] && e == ERR_OK; i++)
         e = buf_appendf(&script, " %s", host_files[i]);
@@ -85,13 +124,8 @@ static enum err start(struct remote *r, struct errinfo *ei)
         e = err_sys(ei, ERR_ENV, "cannot make a pipe in /tmp");
     if (e == ERR_OK && (r->fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC)) < 0)
         e = err_sys(ei, ERR_ENV, "cannot open a pipe in /tmp");
-    const char *const argv[] = {"ssh", "-o",    "BatchMode=yes",   "-o", "ConnectTimeout=10",
-                                "--",  r->host, buf_cstr(&script), NULL};
-    const struct proc_spec spec = {.argv = argv, .cwd = ".", .log = fifo, .dies_with_us = true};
     if (e == ERR_OK)
-        e = proc_start(&spec, &r->proc, &pidfd, ei);
-    if (pidfd >= 0)
-        close(pidfd);
+        e = run_ssh(r, trust, buf_cstr(&script), fifo, ei);
     if (e == ERR_OK) {
         r->io = (struct io){.fd = r->fd, .fn = on_text};
         e = loop_io_add(r->loop, &r->io, EPOLLIN, ei);
@@ -102,14 +136,14 @@ static enum err start(struct remote *r, struct errinfo *ei)
     return e;
 }
 
-enum err remote_new(struct remote **out, struct loop *loop, const char *host, const struct remote_ops *ops, void *arg,
-                    struct errinfo *ei)
+enum err remote_new(struct remote **out, struct loop *loop, const char *host, const struct target *trust,
+                    const struct remote_ops *ops, void *arg, struct errinfo *ei)
 {
     struct remote *r = mem_zalloc(sizeof(*r));
     *r = (struct remote){.loop = loop, .ops = ops, .arg = arg, .fd = -1};
     buf_init(&r->text, HOST_SNAPSHOT_MAX);
-    str_format(r->host, sizeof(r->host), "%s", host);
-    enum err e = start(r, ei);
+    name_host(r, host);
+    enum err e = start(r, trust, ei);
     if (e == ERR_OK)
         *out = r;
     else

@@ -216,9 +216,10 @@ static MAY_YIELD enum err choose(struct watch *w, const char *what, struct errin
             return e == ERR_OK ? watch_process(w, pid, what, ei) : e;
         }
         if (sv_eq_cstr(kind, "ssh") && *name.p != '-' && name.n <= REMOTE_HOST_MAX)
-            return remote_new(&w->remote, w->ctx->loop, name.p, &remote_ops, w, ei);
+            return remote_new(&w->remote, w->ctx->loop, name.p, w->ctx->target, &remote_ops, w, ei);
     }
-    return err_set(ei, ERR_USAGE, "--watch takes local, pid:N, docker:NAME or ssh:HOST, not \"%s\"", what);
+    return err_set(ei, ERR_USAGE, "--watch takes local, pid:N, docker:NAME or ssh:[USER@]HOST[:PORT], not \"%s\"",
+                   what);
 }
 
 enum err watch_log(struct watch *w, const char *file, struct errinfo *ei)

@@ -7,9 +7,9 @@
 #include "sim/watch/figures.h"
 
 struct watch;
-/* what: "local", "pid:N", "docker:NAME", "ssh:HOST"; NULL: this machine when the server is on it, else only services.
- * Also watches the Postgres and Redis of the target, where given. ERR_USAGE for what is none of these, ERR_ENV with a
- * sentence when it cannot be watched (waited for, at most 15 s). */
+/* what: "local", "pid:N", "docker:NAME", "ssh:[USER@]HOST[:PORT]"; NULL: this machine when the server is on it, else
+ * only services. Also watches the Postgres and Redis of the target, where given. ERR_USAGE for what is none of these,
+ * ERR_ENV with a sentence when it cannot be watched (waited for, at most 15 s). */
 MAY_YIELD enum err watch_new(struct watch **out, struct cmd_ctx *ctx, const char *what, struct errinfo *ei) WARN_UNUSED;
 /* From now on each sample is a line of this CSV file. */
 enum err watch_log(struct watch *w, const char *file, struct errinfo *ei) WARN_UNUSED;
@@ -26,7 +26,8 @@ void watch_result(const struct watch *w, struct result *r);
 #define WATCH_OPT(type, field)                                                                                         \
     {                                                                                                                  \
         "watch", 0, "WHAT", OPT_STR, offsetof(type, field), 0, 0,                                                      \
-            "the server's machine: local, pid:N, docker:NAME or ssh:HOST\n(default: local for a server on this "       \
+            "the server's machine: local, pid:N, docker:NAME or\nssh:[USER@]HOST[:PORT], by --ssh-key and "            \
+            "--known-hosts\n(default: local for a server on this "                                                     \
             "machine; "                                                                                                \
             "Postgres and\nRedis are asked where their URLs are set)"                                                  \
     }

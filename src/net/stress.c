@@ -303,7 +303,7 @@ static void finish_sample(struct conn *c, enum stress_failure f, struct mono due
     x->from_due_us = mono_diff(x->done, due);
     if (f == STRESS_ANSWERED) {
         x->status = (int)c->parser.status_code;
-        x->kept = http_should_keep_alive(&c->parser);
+        x->kept = c->s->conf.keep_alive && http_should_keep_alive(&c->parser);
         x->wait_us = mono_before(c->first, c->sent) ? 0 : mono_diff(c->first, c->sent);
         if (!info->known)
             info->body_bytes = x->body_bytes;
@@ -342,7 +342,7 @@ static MAY_YIELD void ask(struct conn *c, struct mono due)
     if (f != STRESS_ANSWERED)
         return;
     bool whole = c->x.bytes_sent == conf->head.n + conf->body.n; /* less: it answered early, the rest is not wanted */
-    if (conf->keep_alive && whole && c->x.kept)
+    if (whole && c->x.kept)
         return;
     if (whole)
         linger(c);

@@ -24,7 +24,7 @@ struct stress_sample {
     enum stress_failure failure;
     int status;           /* 0 without an answer */
     bool reused, retried; /* retried: the idle connection had been closed; asked once more on a fresh one */
-    bool kept;            /* the server leaves the connection open for more */
+    bool kept;            /* the server leaves the connection open for more, as it was asked to */
     int64_t connect_us;   /* with TLS; 0 on a reused connection */
     int64_t wait_us;      /* from the request's last byte to the answer's first */
     int64_t total_us;     /* from the start of connecting or sending to the answer's last byte */

@@ -22,6 +22,7 @@ my $log = "$dir/log";
 sub answer { my ($status, $body, @more) = @_; return "HTTP/1.1 $status\r\n" . join('', map { "$_\r\n" } @more) . 'Content-Length: ' . length($body) . "\r\n\r\n$body" }
 my %pages = (
     ok => sub { answer('200 OK', 'x' x 500, 'Server: scripted/1') },
+    still => sub { answer('200 OK', 'x', 'Connection: keep-alive') },
     empty => sub { "HTTP/1.1 204 No Content\r\n\r\n" },
     missing => sub { answer('404 Not Found', 'no') },
     chunked => sub { "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n" },
@@ -99,6 +100,7 @@ subtest 'a page, many times' => sub {
     is $r->{json}{operations}{request}{ok}, 300, 'and stand among the operations';
     $r = http('/ok', qw(-n 40 -c 4));
     is $r->{http}{keep_alive}, 0, 'without -k each request has its own connection';
+    is http('/still', qw(-n 4))->{http}{keep_alive}, 0, 'even where the server would not mind another';
     is scalar(grep { $_->{head} =~ /^Connection: close/mi } @{ $r->{log} }), 40, 'and says so';
     cmp_ok $r->{http}{connect_ms}{min}, '>', 0, 'connecting takes time';
 };
@@ -129,6 +131,7 @@ subtest 'each end has its name' => sub {
     is $r->{status}, 1, 'nothing listens';
     like $r->{out}, qr/3  request: cannot connect: Connection refused/, 'said so';
     like $r->{out}, qr/^request +0 +3 +- +- +- +-$/m, 'no percentiles of nothing';
+    unlike $r->{out}, qr/^Time per request:/m, 'and no time of one';
 };
 
 subtest 'an idle connection that the server has closed' => sub {    # U10

@@ -32,7 +32,8 @@ for my $s (@{ $j->{steps} }) {
 my @lines = split /\n/, slurp("$dir/$j->{run_dir}/steps.csv");
 is scalar @lines, 4, 'steps.csv: a line a step, under their names';
 like $lines[0], qr/^sessions,up,ok,refused,timed_out,failed,/, 'by name';
-like $lines[3], qr/^6,6,6,0,0,0,0,,,,\d+,/, 'what was not measured is empty';
+like $lines[3], qr/^6,6,6,0,0,0,0,(?:[\d.]+,){3}\d+,/, 'sessions, sign-ins, uploads';
+like $lines[3], qr/,,,,/, 'what was not measured is empty';
 is scalar(grep { /^\d+,\d+,upload,/ } split /\n/, slurp("$dir/$j->{run_dir}/sessions.csv")), $j->{operations}{upload}{ok}, 'sessions.csv: a line an upload';
 cmp_ok $d->count(qr{^POST /api/files/delete}), '>', 0, 'what was uploaded is removed';
 my $page = sim(['report', $j->{run_dir}, '--html', 'ramp.html', '--hdr', 'ramp.hdr'], dir => $dir);
@@ -59,6 +60,21 @@ $r = ramp($d, 6, qw(--session sign-in --hold 0 --arrive 10/s));
 cmp_ok report()->{steps}[0]{seconds}, '>=', 0.5, 'sessions come at the rate asked for';
 is report()->{steps}[0]{ok}, 6, 'all sign in';
 my $setup = $d->count(qr{^POST /api/login}) - $before - 6; # sign-ins that come before those of the step
+
+# ---- who uploads signs in for it, unless that would spend the logins' budgets
+$r = ramp($d, '3', qw(--session upload:1KiB --hold 0 --arrive 0 --expect p95_login@3<1min --expect p95<1min));
+is_deeply [map { $_->{score} } @{ report()->{predictions} }], ['hit', 'hit'], 'sign-ins are timed' or diag $r->{out};
+$r = ramp($d, '60', qw(--session upload:1KiB --hold 0 --arrive 0));
+ok !report()->{operations}{sign_in}, 'sixty sign-ins of four logins are too many' or diag $r->{out};
+like $r->{out}, qr/^ +sessions share the sign-ins of 4 logins: /m, 'it says so';
+is report()->{steps}[0]{ok}, 60, 'and all upload';
+$d->rule(method => 'POST', path => qr{^/api/login}, status => 429, body => { error => 'too many' });
+$r = ramp($d, '3', qw(--session upload:1KiB --hold 0 --arrive 0));
+is_deeply [@{ report()->{steps}[0] }{qw(ok refused)}], [3, 0], 'a budget that is spent all the same refuses no session' or diag $r->{out};
+like $r->{err}, qr/budgets of sign-ins are spent \(429\)/, 'but is told';
+$r = ramp($d, '3', qw(--session upload:1KiB --hold 0 --arrive 0 --own-sign-in));
+is report()->{steps}[0]{refused}, 3, 'unless each must have its own' or diag $r->{out};
+$d->rules_clear;
 
 # ---- refused, silent, broken: told apart
 $d->rule(method => 'POST', path => qr{^/api/login}, after => $setup + 1, times => 2, status => 429, body => { error => 'too many' });

@@ -95,7 +95,7 @@ is report()->{steps}[0]{ok}, 25, 'all got in';
 }
 
 # ---- a ramp of uploads
-$r = on($sshd, ['ramp', '1,3', qw(--no-stop --session upload:1MiB --arrive 20/s --hold 2s --settle 0 --link 50MB/s --json r.json)]);
+$r = on($sshd, ['ramp', '1,3', qw(--no-stop --session upload:1MiB --arrive 20/s --hold 2s --settle 0 --link 50MB/s --json r.json --watch), 'ssh:127.0.0.1:' . $sshd->port]);
 is $r->{status}, 0, 'a ramp of uploads' or diag $r->{out}, $r->{err};
 my @steps = @{ report()->{steps} };
 is scalar @steps, 2, 'two steps';
@@ -103,6 +103,7 @@ cmp_ok $_->{uploads}, '>=', $_->{sessions}, "$_->{sessions} sessions upload" for
 cmp_ok $_->{mb_per_s}, '>', 0, 'a rate is measured' for @steps;
 cmp_ok abs($steps[1]{expected_upload_p95_ms} - 3 * 1048.576 / 50), '<', 0.2, 'what the link alone would allow';
 cmp_ok $steps[1]{expected_mb_per_s}, '<=', 50, 'shared by all';
+cmp_ok report()->{watch}{memory_mib}, '>', 0, 'its machine is watched over ssh, by the same key and known host';
 is_deeply [grep { /ramp/i } map { (split m{/})[-1] } glob $sshd->files . '/drivesim-load/*'], [], 'nothing is left of it';
 
 # ---- who is let in, and who is believed

@@ -14,6 +14,12 @@ static void forms(void **state)
         {"p95.upload>2s", {.kind = RAMP_LINE_TIME, .op = OP_UPLOAD, .pct = 95, .compare = CMP_GT, .want = 2000}},
         {"upload.p99 <= 250", {.kind = RAMP_LINE_TIME, .op = OP_UPLOAD, .pct = 99, .compare = CMP_LE, .want = 250}},
         {"max-sign-in<500ms", {.kind = RAMP_LINE_TIME, .op = OP_SIGN_IN, .pct = 100, .compare = CMP_LT, .want = 500}},
+        {"p95>2s", {.kind = RAMP_LINE_TIME, .op = OP_COUNT, .pct = 95, .compare = CMP_GT, .want = 2000}},
+        {"failure-rate>5%", {.kind = RAMP_LINE_STEP, .figure = RAMP_FIGURE_FAILED_PCT, .compare = CMP_GT, .want = 5}},
+        {"timeouts>0", {.kind = RAMP_LINE_STEP, .figure = RAMP_FIGURE_TIMED_OUT, .compare = CMP_GT}},
+        {"throughput@4>=1Gbit/s",
+         {.kind = RAMP_LINE_STEP, .figure = RAMP_FIGURE_MB_PER_S, .at = 4, .compare = CMP_GE, .want = 125}},
+        {"cpu<90", {.kind = RAMP_LINE_WATCH, .watch = WATCH_CPU, .compare = CMP_LT, .want = 90}},
         {"failed_pct>5", {.kind = RAMP_LINE_STEP, .figure = RAMP_FIGURE_FAILED_PCT, .compare = CMP_GT, .want = 5}},
         {"failed_pct@50>=0.5%",
          {.kind = RAMP_LINE_STEP, .figure = RAMP_FIGURE_FAILED_PCT, .at = 50, .compare = CMP_GE, .want = 0.5}},
@@ -62,7 +68,9 @@ static void refused(void **state)
                                        "ok@0=1",
                                        "ok@1@2=1",
                                        "p95_upload@1<2parsec",
-                                       "cpu<1"};
+                                       "mb_per_s>fast",
+                                       "p95@3",
+                                       "cpus<1"};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct ramp_line l;
         struct errinfo why = {0};

@@ -14,6 +14,8 @@ static void steps(void **state)
         {"25:400:x2", "25 50 100 200 400"},
         {"25:300:x2", "25 50 100 200 300"},
         {"25:100:+50", "25 75 100"},
+        {"25:100:25", "25 50 75 100"},
+        {"10:25:10", "10 20 25"},
         {"1:3:x1.2", "1 2 3"},
         {"7:7:x2", "7"},
         {"1:20000:*10", "1 10 100 1000 10000 20000"},
@@ -24,11 +26,14 @@ static void steps(void **state)
         {"5,x", NULL},
         {"20001", NULL},
         {"25:400", NULL},
-        {"25:400:2", NULL},
+        {"25:400:2", NULL}, /* more steps than anybody waits for */
+        {"25:400:", NULL},
+        {"25:400:x", NULL},
+        {"25:400:-5", NULL},
         {"25:400:x1", NULL},
         {"25:400:+0", NULL},
         {"400:25:x2", NULL},
-        {"1:20000:+1", NULL}, /* more steps than anybody waits for */
+        {"1:20000:+1", NULL},
         {"a:b:x2", NULL},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -57,7 +62,9 @@ static void rates_and_links(void **state)
         {"300/min", ramp_parse_rate, 5},
         {"0.5", ramp_parse_rate, 0.5},
         {"0", ramp_parse_rate, 0},
-        {"5/h", ramp_parse_rate, -1},
+        {"900/h", ramp_parse_rate, 0.25},
+        {"5/sec", ramp_parse_rate, 5},
+        {"5/week", ramp_parse_rate, -1},
         {"-1/s", ramp_parse_rate, -1},
         {"1/min", ramp_parse_rate, 1.0 / 60},
         {"0.0000000002/s", ramp_parse_rate, -1}, /* one in 160 years */
@@ -83,17 +90,31 @@ static void rates_and_links(void **state)
 static void work(void **state)
 {
     (void)state;
-    struct ramp_work w;
-    assert_int_equal(ramp_parse_work("sign-in", &w, NULL), ERR_OK);
-    assert_int_equal(w.kind, RAMP_SIGN_IN);
-    assert_int_equal(ramp_parse_work("apps", &w, NULL), ERR_OK);
-    assert_int_equal(w.kind, RAMP_APPS);
-    assert_int_equal(ramp_parse_work("upload:50MiB", &w, NULL), ERR_OK);
-    assert_int_equal(w.kind, RAMP_UPLOAD);
-    assert_true(w.bytes == 50 * 1048576);
-    assert_int_equal(ramp_parse_work("upload", &w, NULL), ERR_USAGE);
-    assert_int_equal(ramp_parse_work("upload:many", &w, NULL), ERR_USAGE);
-    assert_int_equal(ramp_parse_work("download:1MiB", &w, NULL), ERR_USAGE);
+    static const struct {
+        const char *text;
+        enum ramp_session kind;
+        int64_t bytes; /* of an upload; -1: refused */
+    } rows[] = {
+        {"sign-in", RAMP_SIGN_IN, 0},
+        {"login", RAMP_SIGN_IN, 0},
+        {"apps", RAMP_APPS, 0},
+        {"mix", RAMP_APPS, 0},
+        {"upload:50MiB", RAMP_UPLOAD, 50 * 1048576},
+        {"upload:0", RAMP_UPLOAD, 0},
+        {"upload", RAMP_UPLOAD, 1048576},
+        {"upload:", RAMP_UPLOAD, -1},
+        {"upload:many", RAMP_UPLOAD, -1},
+        {"apps:3", RAMP_APPS, -1},
+        {"download:1MiB", RAMP_UPLOAD, -1},
+        {"", RAMP_UPLOAD, -1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct ramp_work w;
+        enum err e = ramp_parse_work(rows[i].text, &w, NULL);
+        bool right = rows[i].bytes < 0 ? e == ERR_USAGE : e == ERR_OK && w.kind == rows[i].kind;
+        if (!right || (e == ERR_OK && w.kind == RAMP_UPLOAD && w.bytes != rows[i].bytes))
+            fail_msg("\"%s\": %d", rows[i].text, e);
+    }
 }
 
 /* The document's own figures: 50 MB each over 110 MB/s shared by 100 sessions is 45 s. */
