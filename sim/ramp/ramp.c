@@ -276,6 +276,8 @@ static enum err tell(struct ramp *r, struct errinfo *ei)
     if (r->n == 0)
         return ERR_OK;
     ramp_write_json(r, out);
+    if (r->w->watch)
+        watch_result(r->w->watch, out);
     ramp_print_ranges(r);
     enum err e = ramp_verdict(r, out, ei);
     return e == ERR_OK ? ramp_write_csv(r, ei) : e;

@@ -77,12 +77,14 @@ static void find_knee(struct verdict *v, unsigned pass)
                sizeof(v->causes[pass]));
 }
 
-/* As many as were in at once when others were refused, the set-up's own logins with them. */
+/* As many as were in at once when others were refused, the set-up's own logins with them. A server that refuses before
+ * it asks who somebody is limits how many may sign in at once, not how many may be in. */
 static void find_limit(struct verdict *v)
 {
     const struct ramp *r = v->r;
     for (unsigned i = 0; i < r->n; i++)
-        if (r->steps[i].refused > 0 && r->conf->work.kind != RAMP_APPS) {
+        if (r->steps[i].refused > 0 && r->conf->work.kind != RAMP_APPS &&
+            strcmp(r->steps[i].refused_why, API_CODE_BEFORE_SIGN_IN) != 0) {
             take(&v->limit, r->steps[i].peak + r->w->roster.n_logins);
             v->limit_at = r->steps[i].asked;
         }
@@ -285,7 +287,8 @@ static void tell_knee(const struct verdict *v)
         ramp_say(v->r,
                  "  method     N* = X_max / X of one session, the bounds of a closed system: docs/ramp.md, The knee");
     if (v->recommended.known)
-        ramp_say(v->r, "recommended  a limit of %.0f sessions: 70 %% of the %sknee", v->recommended.least,
+        ramp_say(v->r, "recommended  a limit of %s: 70 %% of the %sknee",
+                 COUNTED((unsigned)v->recommended.least, "session"),
                  v->recommended.least < v->recommended.most ? "lowest " : "");
     if (v->limit.known)
         ramp_say(v->r, "limit found  %s sessions at once, %u of them of the set-up: more were refused",

@@ -67,6 +67,7 @@ cmp_ok $step->{refused}, '>', 0, 'some are refused';
 is $step->{timed_out} + $step->{failed}, 0, 'none counts as timed out or failed';
 is report()->{operations}{sign_in}{outcomes}{refused}, $step->{refused}, 'as an outcome of their own';
 like $r->{out}, qr/refused before sign-in: Exceeded MaxStartups/, 'and as a reason of its own, with what the server says';
+unlike $r->{out}, qr/^limit found/m, 'how many may sign in at once is no limit of sessions';
 my ($run_dir) = report()->{run_dir};
 my @lines = split /\n/, slurp("$dir/$run_dir/sessions.csv");
 is scalar(grep { /^1,\d+,sign_in,.*,refused,0,0,"refused before sign-in/ } @lines), $step->{refused}, 'each stands in sessions.csv';

@@ -26,8 +26,9 @@ enum api_cap {
     API_CAP_BATCH = 65536,    /* a call with several ids does all or nothing; else one id a call */
     API_CAP_ALL = 131071
 };
-const char *api_cap_text(enum api_cap cap); /* "edit locks"; static */
-#define API_CODE_ABSENT "ABSENT"            /* result code of a call that this server does not have */
+const char *api_cap_text(enum api_cap cap);              /* "edit locks"; static */
+#define API_CODE_ABSENT         "ABSENT"                 /* result code of a call that this server does not have */
+#define API_CODE_BEFORE_SIGN_IN "REFUSED_BEFORE_SIGN_IN" /* hung up on before it was asked who somebody is */
 
 struct api_result {
     enum outcome outcome;

@@ -71,7 +71,7 @@ static void unanswered(struct api_result *r, enum err e, bool write, const struc
         enum outcome outcome;
         int status;
         const char *code;
-    } rows[] = {{ERR_REFUSED, OUT_REFUSED, 0, "REFUSED_BEFORE_SIGN_IN"}, {ERR_AUTH, OUT_CLIENT, 401, ""}};
+    } rows[] = {{ERR_REFUSED, OUT_REFUSED, 0, API_CODE_BEFORE_SIGN_IN}, {ERR_AUTH, OUT_CLIENT, 401, ""}};
     api_no_answer(r, e == ERR_PROTO ? ERR_PARSE : e, write, ei);
     r->err = e;
     r->status = 0;
