@@ -35,6 +35,7 @@ struct check_ctx {
     struct map *others;                 /* ids of items that somebody else changed; NULL: not asked yet */
     const struct check_baseline *since; /* of the command that is judged, now or from its run folder; NULL: not known */
     bool offline;                       /* an earlier process made the run */
+    bool silent;       /* it left a request of a check without an answer: what would only wait once more is not asked */
     bool calls_broken; /* an outage ended calls of the run: the server may still be putting things in order */
 };
 struct check {

@@ -5,9 +5,8 @@
 #include "base/mem.h"
 #include "base/sorted.h"
 #include "checks/evidence/look.h"
+#include "checks/evidence/probe.h"
 #include "checks/evidence/told.h"
-#include "drive/content.h"
-#include "drive/path.h"
 #include "drive/schema.h"
 
 #include <inttypes.h>
@@ -89,58 +88,6 @@ static void judge_saves(const struct check_ctx *c, const struct hold *h, size_t 
 
 /* ---- the probe: one login holds a file, another one asks for it all the same ---- */
 
-#define PROBE_TRIES 8
-
-struct probe {
-    const char *file_id, *name;
-    struct content content; /* what the file holds: saving that loses nothing on a server that takes it */
-    char ext[16];
-};
-struct head {
-    char bytes[CONTENT_HEAD_MAX];
-    size_t n;
-};
-
-static int on_head(void *arg, const char *p, size_t n)
-{
-    struct head *h = arg;
-    size_t take = sizeof(h->bytes) - h->n < n ? sizeof(h->bytes) - h->n : n;
-    memcpy(h->bytes + h->n, p, take);
-    h->n += take;
-    return 0;
-}
-
-/* By its first bytes; false when they are none of ours. */
-static MAY_YIELD bool identify(struct api *api, const struct tree_node *row, struct probe *p)
-{
-    struct head head = {.n = 0};
-    struct api_result r;
-    struct sv ext = path_extension(sv_of(row->name));
-    str_format(p->ext, sizeof(p->ext), SV_FMT, SV_ARG(ext));
-    if (api_download(api, p->file_id, 0, CONTENT_HEAD_MAX, on_head, &head, NULL, 0, &r) != ERR_OK ||
-        r.outcome != OUT_OK || !content_identify((struct sv){head.bytes, head.n}, p->ext, &p->content))
-        return false;
-    return p->content.size == (uint64_t)row->size;
-}
-
-/* The file that the run locked last and that is still there. */
-static MAY_YIELD bool choose(struct check_ctx *c, const struct journal *j, struct api *api, uint32_t login,
-                             struct probe *p)
-{
-    int tries = 0;
-    for (size_t i = j->n; i-- > 0 && tries < PROBE_TRIES;) {
-        const struct journal_op *o = &j->ops[i];
-        uint32_t at = o->op == OP_LOCK && o->login == login ? tree_find(c->tree, o->file_id) : TREE_NONE;
-        if (at == TREE_NONE || c->tree->nodes[at].trashed)
-            continue;
-        *p = (struct probe){.file_id = o->file_id, .name = c->tree->nodes[at].name};
-        tries++;
-        if (identify(api, &c->tree->nodes[at], p))
-            return true;
-    }
-    return false;
-}
-
 static uint32_t other_login(const struct journal *j, uint32_t login)
 {
     for (uint32_t i = 0; i < j->n_logins; i++)
@@ -217,8 +164,8 @@ static MAY_YIELD const char *probe(struct check_ctx *c, const struct journal *j,
     struct api *holder = told_sign_in(c, j->emails[first]), *other = told_sign_in(c, j->emails[other_login(j, first)]);
     const char *result = "; no probe: the logins cannot sign in";
     if (holder && other)
-        result = choose(c, j, holder, first, &p) ? try_both(c, r, &p, holder, other)
-                                                 : "; no probe: no file that was locked can be read";
+        result = probe_choose(c, holder, OP_LOCK, first, &p) ? try_both(c, r, &p, holder, other)
+                                                             : "; no probe: no file that was locked can be read";
     if (holder)
         api_free(&holder);
     if (other)

@@ -99,13 +99,15 @@ struct api *asker_api(struct asker *a, uint32_t account)
     return n > 0 ? a->sessions[a->first[account] + a->turn[account]++ % n].api : NULL;
 }
 
+/* A timeout was long enough by itself. */
 static bool stumbled(const struct api_result *r)
 {
-    return r->outcome == OUT_SERVER || r->outcome == OUT_TRANSPORT || r->outcome == OUT_TIMEOUT;
+    return r->outcome == OUT_SERVER || r->outcome == OUT_TRANSPORT;
 }
 
 bool asker_again(struct asker *a, struct asking *q, const struct api_result *r)
 {
+    a->c->silent |= r->outcome == OUT_TIMEOUT;
     int64_t wait = r->outcome == OUT_THROTTLED         ? (r->retry_after_us > 0 ? r->retry_after_us : THROTTLED_US)
                    : stumbled(r) && ++q->tries < TRIES ? STUMBLE_US * q->tries
                                                        : -1;

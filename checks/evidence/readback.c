@@ -103,6 +103,8 @@ enum err readback(struct asker *a, uint32_t account, const char *id, const char 
     } while (asker_again(a, &q, &r));
     if (r.outcome == OUT_OK || r.outcome == OUT_WRONG)
         judge(&rd, want, out);
+    else if (r.outcome == OUT_TRANSPORT && r.status == 200) /* each time, while the server lets itself be asked */
+        snprintf(out->why, sizeof(out->why), "its answer breaks off after %" PRIu64 " bytes", rd.got);
     else if (r.outcome == OUT_TRANSPORT || r.outcome == OUT_TIMEOUT || r.outcome == OUT_UNFINISHED ||
              r.outcome == OUT_THROTTLED ||
              (r.status >= 502 && r.status <= 504)) /* its store is away: no word of the file */

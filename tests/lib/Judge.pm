@@ -18,7 +18,7 @@ our %FULL = (sql => 'UPDATE users SET storage_limit = storage_used + 100000 WHER
 
 # [fault, the check that must find it, what it says, the load]
 our @FAULTS = map { { fault => $_->[0], check => $_->[1], says => $_->[2], load => $_->[3] } } (
-    ['lost-update',        'versions',    qr/two saves from version .* were both acknowledged/, {%SAVES}],
+    ['lost-update',        'versions',    qr/two saves from version .* were both acknowledged|a save from version \S+ was taken/, {%SAVES}],
     ['double-lock',        'locks',       qr/was given lock \S+ (?:at .*, and app|while)/,       {%SAVES}],
     ['lock-ignored',       'locks',       qr/was accepted (?:\(\d+\) )?while/,                     {%SAVES}],
     ['lost-upload',        'ledger',      qr/was told at \S+ that it is .*, but it is gone/,     {%ADDS}],

@@ -27,6 +27,9 @@ my $clean = look($stack, [], { args => \@ARGS }, 1);
 is $clean->{status}, 0, 'no fault: healthy' or diag $clean->{out}, $clean->{err};
 is_deeply $clean->{found}, {}, 'no fault: nothing is found';
 is_deeply [map { $_->{name} } grep { $_->{status} ne 'ok' } @{ $clean->{json}{checks} }], [], 'no fault: every check ran';
+my %clean = map { $_->{name} => $_->{summary} } @{ $clean->{json}{checks} };
+like $clean{versions}, qr/; a save from a version that has a successor was refused$/, 'what must be refused was tried: a stale save';
+like $clean{locks}, qr/; a save and a lock under another login's lock were refused/, 'and what another holds';
 
 my $seed = 1;
 for (@groups) {
