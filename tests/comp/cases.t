@@ -305,7 +305,7 @@ subtest 'X03: the reader goes away' => sub {
 
 subtest 'X04: one Ctrl-C drains, two end' => sub {
     my $d = FakeDrive->new(sub_users => 20, folders => 6, files => 10);
-    my $h = start_run($d, qw(400 2 6 60 --arrive 400 --grace 5min));
+    my $h = start_run($d, qw(400 2 6 60 --arrive 400 --grace 5min --timeout 5min));
     ok in_window($h), '400 sessions';
     ok wait_until(sub { $d->count(qr{^GET /api/files\?}) >= 800 && $d->count($ACTION) > 0 }), 'at work';
     kill INT => $h->{pid};

@@ -138,7 +138,7 @@ subtest 'Postgres stands still' => sub {
 
 subtest 'Postgres gives no more connections' => sub {
     my $few = Serve->new($stack);
-    my $fill = $stack->start(['stack', 'fill', 'postgres', '--for', '60s']);
+    my $fill = $stack->start(['stack', 'fill', 'postgres', '--for', '10min']);
     ok sim_await($fill, sub { $_[0]{err} =~ /gives no more connections: \d+ are taken/ }), 'all of them are taken';
     my @calls = map { my $s = $few->connect; print {$s} head("GET /api/files?limit=$_", %auth, Connection => 'close'); $s } 1 .. 12;
     is_deeply [map { answer($_)->{status} } @calls], [(200) x 12], 'the connections that the server has do for all';
