@@ -250,8 +250,8 @@ static MAY_YIELD void list_sub_users(struct seeder *s, unsigned account, struct 
     struct seed_login *l;
     bool again = true;
     while (again && (l = seed_login_take(s, account))) {
-        enum err err = api_sub_users(l->api, mem, out, &r);
-        again = seed_login_give(s, l, OP_ACCOUNT, err, &r);
+        api_sub_users(l->api, mem, out, &r);
+        again = seed_login_give(s, l, OP_ACCOUNT, &r);
     }
     if (absent(&r))
         s->own_sub_users = false;
@@ -268,8 +268,8 @@ static MAY_YIELD void make_sub_user(struct seeder *s, unsigned account, const ch
     bool again = true;
     snprintf(name, sizeof name, "User %u", number);
     while (again && (l = seed_login_take(s, account))) {
-        enum err err = api_sub_user_create(l->api, email, s->ctx->target->password, name, PERM_ALL, &r);
-        again = seed_login_give(s, l, OP_ACCOUNT, err, &r);
+        api_sub_user_create(l->api, email, s->ctx->target->password, name, PERM_ALL, &r);
+        again = seed_login_give(s, l, OP_ACCOUNT, &r);
     }
     /* Unknown, or there already: its sign-in will tell. */
     if (r.outcome != OUT_OK && r.outcome != OUT_UNKNOWN && r.status != 409 && !s->stop)

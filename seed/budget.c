@@ -132,9 +132,8 @@ void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r)
         s->last_ok = mono_now();
 }
 
-bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err, const struct api_result *r)
+bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, const struct api_result *r)
 {
-    (void)err; /* the outcome says it all */
     unsigned extra = api_extra_requests(l->api);
     l->in_flight--;
     s->stats->requests += extra;

@@ -34,8 +34,8 @@ static MAY_YIELD void make_folder(struct seeder *s, void *arg, size_t i)
     struct seed_login *l;
     bool again = true;
     while (again && (l = seed_login_take(s, it.account))) {
-        enum err err = api_folder_create(l->api, parent, d->name, mem, &made, &r);
-        again = seed_login_give(s, l, OP_NEW_FOLDER, err, &r);
+        api_folder_create(l->api, parent, d->name, mem, &made, &r);
+        again = seed_login_give(s, l, OP_NEW_FOLDER, &r);
     }
     if (r.outcome == OUT_OK) {
         f->folder_ids[it.folder] = arena_strdup(f->mem, made.id);
@@ -208,10 +208,12 @@ static MAY_YIELD bool send(struct seeder *s, uint32_t account, struct cargo *c, 
     struct seed_login *l;
     bool again = true, missing = false;
     while (again && (l = seed_login_take(s, account))) {
-        enum err err = n > 1 ? api_upload_bulk(l->api, c->uploads + at, n, c->mem, c->made + at, &r)
-                             : api_upload(l->api, c->uploads + at, c->mem, c->made + at, &r);
+        if (n > 1)
+            api_upload_bulk(l->api, c->uploads + at, n, c->mem, c->made + at, &r);
+        else
+            api_upload(l->api, c->uploads + at, c->mem, c->made + at, &r);
         missing = n > 1 && (r.status == 404 || r.status == 405);
-        again = seed_login_give(s, l, n > 1 ? OP_BULK_UPLOAD : OP_UPLOAD, err, &r);
+        again = seed_login_give(s, l, n > 1 ? OP_BULK_UPLOAD : OP_UPLOAD, &r);
         if (r.outcome == OUT_WRONG && r.err == ERR_WRONG) /* taken, and something else stored: no server to test with */
             seed_fail(s, ERR_WRONG, "%s: %s", c->uploads[at].name, r.reason);
         if (r.outcome == OUT_OK && r.reason[0])

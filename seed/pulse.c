@@ -1,6 +1,7 @@
 /* The bound is named from measurements only. Without the server's own figures, a machine that is busy all over is all
  * that can be said: that an account's lock is the cause would be a guess. */
 #include "seed/pulse.h"
+#include "drive/api/scrape.h"
 #include "drive/target.h"
 #include <stdio.h>
 #include <string.h>
@@ -10,17 +11,6 @@
 #define OWN_FULL     0.85
 #define MACHINE_FULL 0.93
 
-/* The value of a metric without labels; false when it is not there. */
-static bool metric(struct sv text, const char *name, int64_t *out)
-{
-    struct sv line, key;
-    while (sv_split(&text, '\n', &line)) {
-        if (line.n && line.p[0] != '#' && sv_split(&line, ' ', &key) && sv_eq_cstr(key, name))
-            return sv_to_i64(sv_trim(line), out);
-    }
-    return false;
-}
-
 static MAY_YIELD void read_server(struct pulse *p)
 {
     const struct http_req req = {.method = "GET", .path = "/metrics", .timeout_us = US_PER_S};
@@ -29,9 +19,9 @@ static MAY_YIELD void read_server(struct pulse *p)
     if (!p->peer)
         return;
     if (httpc_perform(p->peer, &req, &resp, NULL) == ERR_OK && resp.status == 200) {
-        struct sv text = {buf_cstr(&resp.body), resp.body.len};
-        p->server = metric(text, "drive_commits_total", &p->commits) &&
-                    metric(text, "drive_account_turns_microseconds_total", &p->turns_us);
+        const char *text = buf_cstr(&resp.body);
+        p->server = scrape_value(text, "drive_commits_total", &p->commits) &&
+                    scrape_value(text, "drive_account_turns_microseconds_total", &p->turns_us);
     }
     bool told = p->server || resp.status == 0; /* no answer now is none for ever */
     http_resp_done(&resp);
@@ -64,8 +54,8 @@ struct pulse_change pulse_take(struct pulse *p)
     struct pulse_change c = {.machine = span.machine, .own = span.own, .turns = -1, .commits = -1};
     read_server(p);
     if (p->server && before.server && p->turns_us >= before.turns_us) {
-        c.turns = (double)(p->turns_us - before.turns_us) / (double)span.us;
-        c.commits = (double)(p->commits - before.commits) * 1e6 / (double)span.us;
+        c.turns = (p->turns_us - before.turns_us) / (double)span.us;
+        c.commits = (p->commits - before.commits) * 1e6 / (double)span.us;
     }
     return c;
 }

@@ -10,7 +10,7 @@ struct pulse {
     struct httpc_peer *peer; /* NULL: the server does not tell */
     struct health health;
     bool server; /* the two below are known */
-    int64_t commits, turns_us;
+    double commits, turns_us;
 };
 struct pulse_change {
     double machine, own;   /* shares: of all processors, -1: not known; of one */

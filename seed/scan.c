@@ -105,8 +105,8 @@ static MAY_YIELD void scan_one(struct seeder *s, void *arg, size_t i)
     bool again = true;
     while (again && (l = seed_login_take(s, it.account))) {
         arena_reset(mem);
-        enum err err = api_list(l->api, it.folder == SHAPE_ROOT ? NULL : f->folder_ids[it.folder], mem, &listing, &r);
-        again = seed_login_give(s, l, OP_LIST, err, &r);
+        api_list(l->api, it.folder == SHAPE_ROOT ? NULL : f->folder_ids[it.folder], mem, &listing, &r);
+        again = seed_login_give(s, l, OP_LIST, &r);
         if (!again && r.outcome == OUT_OK)
             note_listing(&s->trees[it.account], f, it.folder, &listing);
         else if (!again && !s->stop)

@@ -79,8 +79,7 @@ MAY_YIELD struct seed_login *seed_login_take(struct seeder *s, unsigned account)
 int64_t seed_budget_wait_us(const struct seeder *s, unsigned account, uint64_t requests);
 void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r); /* a call made without them */
 /* Counts the call. True when it is to be made again (throttled, or certainly not done): after a wait, if one is due. */
-MAY_YIELD bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, enum err err,
-                               const struct api_result *r);
+MAY_YIELD bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, const struct api_result *r);
 
 /* scan.c: what the server holds; fills founds anew */
 MAY_YIELD void seed_scan(struct seeder *s, const char *what);

@@ -22,7 +22,7 @@ static MAY_YIELD bool again(void *arg, enum drive_op op, const struct api_job *j
 {
     struct removal *m = arg;
     (void)job;
-    return seed_login_give(m->s, m->login, op, r->err, r);
+    return seed_login_give(m->s, m->login, op, r);
 }
 
 static MAY_YIELD bool sleep_unless_stopped(void *arg, int64_t us)

@@ -81,52 +81,66 @@ static int by_file_op(const struct event *x, const struct event *y)
     return c ? c : (x->note->status > y->note->status) - (x->note->status < y->note->status);
 }
 
-static int by_app(const void *a, const void *b)
+/* The numbers that orders go by. */
+static uint64_t app_of(const struct event *e)
 {
-    const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int c = by_number(x->note->app, y->note->app);
-    if (c == 0)
-        c = by_file_op(x, y);
-    return c ? c : by_number(x->note->key, y->note->key);
+    return e->note->app;
 }
 
-static int by_app_as_they_came(const void *a, const void *b)
+static uint64_t account_of(const struct event *e)
+{
+    return e->account;
+}
+
+static uint64_t identity_of(const struct event *e)
+{
+    return e->note->key;
+}
+
+static uint64_t number_of(const struct event *e)
+{
+    return e->note->size;
+}
+
+/* By one of them, file, operation, another of them. */
+static int compare(const void *a, const void *b, uint64_t (*first)(const struct event *),
+                   uint64_t (*last)(const struct event *))
 {
     const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int c = by_app(a, b);
-    return c ? c : (x > y) - (x < y);
+    int c = by_number(first(x), first(y));
+    if (c == 0)
+        c = by_file_op(x, y);
+    return c ? c : by_number(last(x), last(y));
+}
+
+static int by_app(const void *a, const void *b)
+{
+    return compare(a, b, app_of, identity_of);
 }
 
 static int by_change(const void *a, const void *b)
 {
-    const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int c = by_number(x->account, y->account);
-    if (c == 0)
-        c = by_file_op(x, y);
-    return c ? c : by_number(x->note->key, y->note->key);
-}
-
-static int by_change_first_heard(const void *a, const void *b)
-{
-    const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int c = by_change(a, b);
-    return c ? c : (x > y) - (x < y);
+    return compare(a, b, account_of, identity_of);
 }
 
 static int by_order(const void *a, const void *b)
 {
-    const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int c = by_number(x->account, y->account);
-    if (c == 0)
-        c = by_file_op(x, y);
-    return c ? c : by_number(x->note->size, y->note->size);
+    return compare(a, b, account_of, number_of);
 }
 
-static int by_order_first_heard(const void *a, const void *b)
+typedef int order_fn(const void *a, const void *b);
+
+static int then_as_heard(const void *a, const void *b, void *order)
 {
     const struct event *x = *(const struct event *const *)a, *y = *(const struct event *const *)b;
-    int c = by_order(a, b);
+    int c = (*(order_fn **)order)(a, b);
     return c ? c : (x > y) - (x < y);
+}
+
+/* Equal ones stay in the order in which they were heard. */
+static void sort(const struct event **events, size_t n, order_fn *order)
+{
+    qsort_r(events, n, sizeof(*events), then_as_heard, &order);
 }
 
 static void mark_repeated(struct event_log *l)
@@ -138,11 +152,11 @@ static void mark_repeated(struct event_log *l)
 
 static void find_published(struct event_log *l)
 {
-    qsort(l->published, l->n, sizeof(*l->published), by_change_first_heard);
+    sort(l->published, l->n, by_change);
     for (size_t i = 0; i < l->n; i++)
         if (i == 0 || by_change(&l->published[i], &l->published[l->n_published - 1]) != 0)
             l->published[l->n_published++] = l->published[i];
-    qsort(l->published, l->n_published, sizeof(*l->published), by_order_first_heard);
+    sort(l->published, l->n_published, by_order);
 }
 
 /* A slow reader has not read all that was sent to it: it should have what came before the last that it has. */
@@ -175,7 +189,7 @@ struct event_log *event_log_new(const struct journal *j)
     l->published = mem_alloc((l->n + 1) * sizeof(*l->published));
     for (size_t i = 0; i < l->n; i++)
         l->by_app[i] = l->published[i] = &l->events[i];
-    qsort(l->by_app, l->n, sizeof(*l->by_app), by_app_as_they_came);
+    sort(l->by_app, l->n, by_app);
     mark_repeated(l);
     find_published(l);
     judge_slow_by_their_last(l, j->n_apps);

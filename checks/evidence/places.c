@@ -166,24 +166,34 @@ static void keep_wanted(struct places *p, uint32_t account, const struct drive_l
     }
 }
 
-static MAY_YIELD enum err list_folder(struct places *p, struct folder *f, struct errinfo *ei)
+/* Keeps what is wanted of a folder, or of the trash (NULL). False: with the reason in r. */
+static MAY_YIELD bool list(struct places *p, uint32_t account, const char *folder, struct api_result *r)
 {
     struct arena *mem = arena_new(LISTING_BLOCK);
     struct drive_listing l;
-    struct api_result r;
     struct asking q = {0};
     do {
+        struct api *api = asker_api(p->asker, account);
         arena_reset(mem);
-        api_list(asker_api(p->asker, f->account), f->id, mem, &l, &r);
-    } while (asker_again(p->asker, &q, &r));
-    enum err e = ERR_OK;
-    f->absent = r.status == 404;
-    if (r.outcome == OUT_OK)
-        keep_wanted(p, f->account, &l, f->id);
-    else if (!f->absent)
-        e = err_set(ei, ERR_ENV, "the server does not list folder %s: %s", f->id, r.reason);
+        if (folder)
+            api_list(api, folder, mem, &l, r);
+        else
+            api_trash_list(api, mem, &l, r);
+    } while (asker_again(p->asker, &q, r));
+    if (r->outcome == OUT_OK)
+        keep_wanted(p, account, &l, folder ? folder : "");
     arena_free(&mem);
-    return e;
+    return r->outcome == OUT_OK;
+}
+
+static MAY_YIELD enum err list_folder(struct places *p, struct folder *f, struct errinfo *ei)
+{
+    struct api_result r;
+    bool ok = list(p, f->account, f->id, &r);
+    f->absent = r.status == 404;
+    if (ok || f->absent)
+        return ERR_OK;
+    return err_set(ei, ERR_ENV, "the server does not list folder %s: %s", f->id, r.reason);
 }
 
 static void list_next(void *arg)
@@ -196,25 +206,15 @@ static void list_next(void *arg)
     }
 }
 
-static MAY_YIELD enum err read_trash(struct places *p, uint32_t account, struct errinfo *ei)
+static MAY_YIELD enum err list_trash(struct places *p, uint32_t account, struct errinfo *ei)
 {
-    struct arena *mem = arena_new(LISTING_BLOCK);
-    struct drive_listing l;
     struct api_result r;
-    struct asking q = {0};
-    do {
-        arena_reset(mem);
-        api_trash_list(asker_api(p->asker, account), mem, &l, &r);
-    } while (asker_again(p->asker, &q, &r));
-    enum err e = ERR_OK;
-    if (r.outcome == OUT_OK)
-        keep_wanted(p, account, &l, "");
-    else if (strcmp(r.code, API_CODE_ABSENT) == 0)
-        p->trash_told = false;
-    else
-        e = err_set(ei, ERR_ENV, "the server does not list its trash: %s", r.reason);
-    arena_free(&mem);
-    return e;
+    if (list(p, account, NULL, &r))
+        return ERR_OK;
+    if (strcmp(r.code, API_CODE_ABSENT) != 0)
+        return err_set(ei, ERR_ENV, "the server does not list its trash: %s", r.reason);
+    p->trash_told = false;
+    return ERR_OK;
 }
 
 enum err places_read(struct places *p, struct errinfo *ei)
@@ -230,7 +230,7 @@ enum err places_read(struct places *p, struct errinfo *ei)
     }
     for (uint32_t i = 0; i < p->n_accounts && e == ERR_OK; i++)
         if (p->accounts[i])
-            e = read_trash(p, i, ei);
+            e = list_trash(p, i, ei);
     return e;
 }
 

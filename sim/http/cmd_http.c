@@ -225,12 +225,12 @@ static void on_interrupt(void *arg)
     recorder_add(&h->recorder);
 }
 
-static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
+static struct stress_conf conf_of(struct http_run *h)
 {
     const struct http_options *o = h->o;
     const char *method = method_of(o);
     bool endless = !o->requests && o->limit_us;
-    const struct stress_conf conf = {
+    return (struct stress_conf){
         .url = buf_cstr(&h->origin),
         .cafile = h->ctx->common->cafile,
         .insecure = h->ctx->common->insecure,
@@ -249,10 +249,26 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
         .on_sample = on_sample,
         .arg = h,
     };
+}
+
+/* What was measured, for people and in the result. */
+static void tell(struct http_run *h, int64_t took_us)
+{
+    const struct http_report_head head = {h->url.host, *h->path ? h->path : "/", h->url.port};
+    const struct stress_info *info = stress_info(h->stress);
+    h->ctx->result->seconds_us = took_us;
+    http_report_print(h->report, &head, info, took_us, h->ctx->out);
+    http_report_fill(h->report, info, took_us, h->ctx->result);
+    h->ctx->result->generator = health_summary(loop_lag(h->ctx->loop));
+}
+
+static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
+{
+    const struct stress_conf conf = conf_of(h);
     enum err err = stress_new(&h->stress, h->ctx->loop, &conf, ei);
     if (err)
         return err;
-    h->report = http_report_new(conf.connections, o->rate);
+    h->report = http_report_new(conf.connections, conf.rate);
     if (!h->ctx->common->quiet)
         h->progress = progress_new(h->ctx->out, h->ctx->tty, "requests", conf.requests);
     h->ctx->on_interrupt_arg = h;
@@ -266,11 +282,7 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
     if (h->progress)
         progress_set(h->progress, http_report_ended(h->report), NULL);
     progress_free(&h->progress);
-    h->ctx->result->seconds_us = took;
-    http_report_print(h->report, &(struct http_report_head){h->url.host, *h->path ? h->path : "/", h->url.port},
-                      stress_info(h->stress), took, h->ctx->out);
-    http_report_fill(h->report, stress_info(h->stress), took, h->ctx->result);
-    h->ctx->result->generator = health_summary(loop_lag(h->ctx->loop));
+    tell(h, took);
     return ERR_OK;
 }
 

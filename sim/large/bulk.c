@@ -11,18 +11,6 @@
 #define REQUEST_US   (60 * US_PER_S)
 #define LOOK_US      (120 * US_PER_S) /* how long a thing of unknown outcome is looked for */
 #define LOOK_EACH_US (250 * US_PER_MS)
-#define PURGE        "bulk_purge"
-
-enum seen { SEEN_DONE, SEEN_NOT, SEEN_IN_PART, SEEN_TWICE, SEEN_NOTHING };
-struct step {
-    const char *figures, *what, *doing; /* section of the JSON, words of the table, of the progress */
-    enum drive_op op;
-    MAY_YIELD void (*ask)(struct bulk *b, struct api_job *job, struct api_result *r);
-    MAY_YIELD enum seen (*look)(struct bulk *b);                    /* is it done? */
-    MAY_YIELD void (*verify)(struct bulk *b, struct api_result *r); /* r becomes WRONG when it was done badly */
-    bool tried, done, unknown; /* unknown: its time was over, or the answer was lost */
-    int64_t items, request_us, queue_us, work_us, total_us;
-};
 
 void bulk_tell(const struct bulk *b, const char *fmt, ...)
 {
@@ -37,142 +25,11 @@ void bulk_tell(const struct bulk *b, const char *fmt, ...)
     fflush(b->conf->out);
 }
 
-/* ---- the copy ---- */
-
-static MAY_YIELD void ask_copy(struct bulk *b, struct api_job *job, struct api_result *r)
-{
-    api_copy(b->app.api, &b->source, 1, b->place, job, r);
-}
-
-/* Complete when it holds what its source does. By info first; listings are counted once it stands still, since a source
- * with things in the trash is larger than its copy. */
-static MAY_YIELD enum seen judge_copy(struct bulk *b)
-{
-    struct api_result r;
-    struct bulk_totals made, source, before = b->seen;
-    if (!bulk_info(b, b->copy, &made, &r))
-        return r.status == 404 ? SEEN_NOT : SEEN_NOTHING;
-    b->seen = made;
-    if (bulk_same(&made, &b->size))
-        return SEEN_DONE;
-    if (!bulk_same(&made, &before) || b->counted)
-        return SEEN_IN_PART;
-    b->counted = true;
-    if (!bulk_count(b, b->copy, &made, &r) || !bulk_count(b, b->source, &source, &r))
-        return SEEN_NOTHING;
-    return bulk_same(&made, &source) ? SEEN_DONE : SEEN_IN_PART;
-}
-
-static MAY_YIELD enum seen look_copy(struct bulk *b)
-{
-    struct api_result r;
-    size_t n;
-    if (!bulk_list(b, b->place, &n, b->copy, &r))
-        return SEEN_NOTHING;
-    return n == 0 ? SEEN_NOT : n == 1 ? judge_copy(b) : SEEN_TWICE;
-}
-
-/* storage use against what it should be; both -1 when not known. */
-static MAY_YIELD void verify_storage(struct bulk *b, int64_t more, struct api_result *r)
-{
-    int64_t used = b->conf->alone && b->used >= 0 ? bulk_storage_used(b) : -1;
-    int64_t due = drive_sum(b->used, more);
-    if (used >= 0 && used != due)
-        call_wrong(r, "storage use is %" PRId64 " bytes, %" PRId64 " expected (was anybody else at work?)", used, due);
-}
-
-/* Info counts what is in the trash too, a copy leaves it out: only then the listings tell. */
-static MAY_YIELD void verify_copy(struct bulk *b, struct api_result *r)
-{
-    struct bulk_totals made, source;
-    struct api_result asked;
-    char have[120], want[120];
-    size_t n;
-    if (!bulk_list(b, b->place, &n, b->copy, &asked)) {
-        call_wrong(r, "done, but cannot be looked at: %.100s", asked.reason);
-        return;
-    }
-    if (n != 1) {
-        call_wrong(r, n ? "%zu copies were made of one" : "done, but there is no copy", n);
-        return;
-    }
-    if (!b->conf->alone || !bulk_info(b, b->copy, &made, &asked))
-        return;
-    if (!bulk_same(&made, &b->size)) {
-        if (!bulk_count(b, b->source, &source, &asked) || !bulk_count(b, b->copy, &made, &asked))
-            return;
-        if (!bulk_same(&made, &source)) {
-            bool trash = false;
-            bulk_in_trash(b, NULL, &trash, &asked);
-            call_wrong(r, "the copy %s holds %s, its source %s %s%s", b->copy,
-                       bulk_totals_text(have, sizeof(have), &made), b->source,
-                       bulk_totals_text(want, sizeof(want), &source),
-                       trash && made.files > source.files ? ": deleted files are live again in the copy" : "");
-        }
-    }
-    if (r->outcome == OUT_OK)
-        verify_storage(b, made.bytes, r);
-    b->size = made;
-}
-
-/* ---- the trash, and for good ---- */
-
-static MAY_YIELD void ask_trash(struct bulk *b, struct api_job *job, struct api_result *r)
-{
-    const char *id = b->copy;
-    api_trash(b->app.api, &id, 1, job, r);
-}
-
-static MAY_YIELD enum seen look_trash(struct bulk *b)
-{
-    struct api_result r;
-    char first[DRIVE_ID_MAX + 1];
-    size_t n;
-    if (!bulk_list(b, b->place, &n, first, &r))
-        return SEEN_NOTHING;
-    return n ? SEEN_NOT : SEEN_DONE;
-}
-
-static MAY_YIELD void verify_trash(struct bulk *b, struct api_result *r)
-{
-    struct api_result asked;
-    bool there;
-    if (look_trash(b) == SEEN_NOT)
-        call_wrong(r, "done, but the copy is still listed");
-    else if (bulk_in_trash(b, b->copy, &there, &asked) && !there)
-        call_wrong(r, "done, but the trash does not list the copy");
-}
-
-static MAY_YIELD void ask_purge(struct bulk *b, struct api_job *job, struct api_result *r)
-{
-    const char *id = b->copy;
-    api_purge(b->app.api, &id, 1, job, r);
-}
-
-static MAY_YIELD enum seen look_purge(struct bulk *b)
-{
-    struct api_result r;
-    bool there;
-    if (!bulk_in_trash(b, b->copy, &there, &r))
-        return SEEN_NOTHING;
-    return there ? SEEN_NOT : SEEN_DONE;
-}
-
-static MAY_YIELD void verify_purge(struct bulk *b, struct api_result *r)
-{
-    struct api_result asked;
-    struct bulk_totals t;
-    if (bulk_info(b, b->copy, &t, &asked))
-        call_wrong(r, "done, but the copy is still there");
-    else
-        verify_storage(b, 0, r);
-}
-
 /* ---- one step ---- */
 
 struct bulk_progress {
     const struct bulk *b;
-    const struct step *step;
+    const struct bulk_step *step;
     struct progress *bar; /* NULL until the job tells how far it is */
 };
 
@@ -187,7 +44,7 @@ static void on_progress(void *arg, const struct api_job *job)
 }
 
 /* By the server's own clock where it tells; else by when an answer first said so. */
-static void note_times(struct step *s, const struct api_job *job, struct mono asked, struct mono started)
+static void note_times(struct bulk_step *s, const struct api_job *job, struct mono asked, struct mono started)
 {
     struct mono now = mono_now();
     if (job->begun.us && job->ended.us && job->created.us) {
@@ -200,7 +57,7 @@ static void note_times(struct step *s, const struct api_job *job, struct mono as
     }
 }
 
-static MAY_YIELD enum job_fate wait_for(struct bulk *b, struct step *s, struct api_job *job, int64_t limit_us,
+static MAY_YIELD enum job_fate wait_for(struct bulk *b, struct bulk_step *s, struct api_job *job, int64_t limit_us,
                                         struct api_result *r)
 {
     static const enum outcome outcomes[] = {
@@ -222,9 +79,9 @@ static MAY_YIELD enum job_fate wait_for(struct bulk *b, struct step *s, struct a
 }
 
 /* Looks, as long as it makes sense, whether what was asked for comes about. */
-static MAY_YIELD enum seen look_for(struct bulk *b, const struct step *s, struct mono from)
+static MAY_YIELD enum bulk_seen look_for(struct bulk *b, const struct bulk_step *s, struct mono from)
 {
-    enum seen seen;
+    enum bulk_seen seen;
     for (;;) {
         seen = s->look(b);
         if (seen == SEEN_DONE || seen == SEEN_TWICE || seen == SEEN_NOTHING || mono_diff(mono_now(), from) > LOOK_US ||
@@ -234,7 +91,7 @@ static MAY_YIELD enum seen look_for(struct bulk *b, const struct step *s, struct
 }
 
 /* Its time is over, or its answer was lost. It is never asked for a second time. */
-static MAY_YIELD void settle(struct bulk *b, struct step *s, struct api_job *job, struct api_result *r)
+static MAY_YIELD void settle(struct bulk *b, struct bulk_step *s, struct api_job *job, struct api_result *r)
 {
     static const char *const found[] = {[SEEN_DONE] = "it was done",
                                         [SEEN_NOT] = "it was not done",
@@ -249,7 +106,7 @@ static MAY_YIELD void settle(struct bulk *b, struct step *s, struct api_job *job
         struct errand e = {.app = &b->app, .cause = CAUSE_ACTION, .limit_us = LOOK_US};
         (void)errand_wait(&e, job, b->mem);
     }
-    enum seen seen = look_for(b, s, from);
+    enum bulk_seen seen = look_for(b, s, from);
     s->done = seen == SEEN_DONE;
     str_duration(after, sizeof(after), mono_diff(mono_now(), from));
     bulk_tell(b, "%s: looked for %s: %s", s->what, after, found[seen]);
@@ -265,7 +122,7 @@ static bool is_unknown(const struct api_result *r)
 }
 
 /* True when the next step can follow. */
-static MAY_YIELD bool take_step(struct bulk *b, struct step *s)
+static MAY_YIELD bool take_step(struct bulk *b, struct bulk_step *s)
 {
     struct api_job job = {.count = -1};
     struct api_result r;
@@ -303,12 +160,12 @@ static MAY_YIELD bool take_step(struct bulk *b, struct step *s)
 
 /* ---- what came of it ---- */
 
-static double per_s(const struct step *s)
+static double per_s(const struct bulk_step *s)
 {
     return s->work_us > 0 ? (double)s->items * 1e6 / (double)s->work_us : 0;
 }
 
-static void print_step(FILE *out, const struct step *s)
+static void print_step(FILE *out, const struct bulk_step *s)
 {
     char line[160], items[32], rate[32] = "-";
     if (s->done && !s->unknown)
@@ -323,7 +180,7 @@ static void print_step(FILE *out, const struct step *s)
     fprintf(out, "%s\n", line);
 }
 
-static void add_figures(struct result *r, const struct step *s)
+static void add_figures(struct result *r, const struct bulk_step *s)
 {
     result_figure(r, s->figures, "items", (double)s->items, 0);
     result_figure(r, s->figures, "seconds", (double)s->total_us / 1e6, 3);
@@ -334,7 +191,7 @@ static void add_figures(struct result *r, const struct step *s)
         result_figure(r, s->figures, "items_per_s", per_s(s), 1);
 }
 
-static void report_steps(const struct bulk *b, const struct step *steps, size_t n)
+static void report_steps(const struct bulk *b, const struct bulk_step *steps, size_t n)
 {
     FILE *out = b->conf->out;
     if (out)
@@ -369,9 +226,9 @@ static MAY_YIELD struct deletes read_deletes(const struct bulk *b)
 
 static void add_deletes(struct result *r, double batches, double objects, double requests)
 {
-    result_figure(r, PURGE, "store_deletes_in_batches", batches, 0);
-    result_figure(r, PURGE, "store_deleted_objects", objects, 0);
-    result_figure(r, PURGE, "store_delete_requests", requests, 0);
+    result_figure(r, BULK_PURGE_KEY, "store_deletes_in_batches", batches, 0);
+    result_figure(r, BULK_PURGE_KEY, "store_deleted_objects", objects, 0);
+    result_figure(r, BULK_PURGE_KEY, "store_delete_requests", requests, 0);
 }
 
 static void report_deletes(const struct bulk *b, const struct deletes *before, const struct deletes *after)
@@ -393,48 +250,26 @@ static void report_deletes(const struct bulk *b, const struct deletes *before, c
 
 /* ---- the three steps ---- */
 
-enum { COPY, TRASH, PURGED, STEPS };
-static const struct step plan[STEPS] = {
-    [COPY] = {.figures = "bulk_copy",
-              .what = "copy",
-              .doing = "bulk: copied",
-              .ask = ask_copy,
-              .look = look_copy,
-              .verify = verify_copy},
-    [TRASH] = {.figures = "bulk_trash",
-               .what = "trash",
-               .doing = "bulk: trashed",
-               .ask = ask_trash,
-               .look = look_trash,
-               .verify = verify_trash},
-    [PURGED] = {.figures = PURGE,
-                .what = "delete for good",
-                .doing = "bulk: deleted",
-                .ask = ask_purge,
-                .look = look_purge,
-                .verify = verify_purge},
-};
-
 static MAY_YIELD void take_steps(struct bulk *b)
 {
-    const enum drive_op ops[STEPS] = {b->conf->copy, b->conf->trash, b->conf->purge};
-    struct step steps[STEPS];
-    for (size_t i = 0; i < STEPS; i++) {
-        steps[i] = plan[i];
+    const enum drive_op ops[BULK_STEPS] = {b->conf->copy, b->conf->trash, b->conf->purge};
+    struct bulk_step steps[BULK_STEPS];
+    for (size_t i = 0; i < BULK_STEPS; i++) {
+        steps[i] = bulk_steps[i];
         steps[i].op = ops[i];
     }
     bool trash = api_caps(b->app.api) & API_CAP_TRASH;
     if (!trash) { /* then it is gone at once */
-        steps[TRASH].what = "delete";
-        steps[TRASH].doing = "bulk: deleted";
+        steps[BULK_TRASH].what = "delete";
+        steps[BULK_TRASH].doing = "bulk: deleted";
     }
-    bool go_on = take_step(b, &steps[COPY]) && take_step(b, &steps[TRASH]) && trash;
+    bool go_on = take_step(b, &steps[BULK_COPY]) && take_step(b, &steps[BULK_TRASH]) && trash;
     struct deletes before = go_on ? read_deletes(b) : (struct deletes){0}, after = before;
     if (go_on) {
-        take_step(b, &steps[PURGED]);
+        take_step(b, &steps[BULK_PURGED]);
         after = read_deletes(b);
     }
-    report_steps(b, steps, STEPS);
+    report_steps(b, steps, BULK_STEPS);
     if (go_on)
         report_deletes(b, &before, &after);
 }
@@ -450,8 +285,8 @@ void bulk_sample(struct result *r)
 {
     const struct bulk_totals none = {0};
     add_size(r, &none);
-    for (size_t i = 0; i < STEPS; i++) {
-        struct step s = plan[i];
+    for (size_t i = 0; i < BULK_STEPS; i++) {
+        struct bulk_step s = bulk_steps[i];
         s.done = true;
         add_figures(r, &s);
     }

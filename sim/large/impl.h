@@ -1,6 +1,7 @@
 #ifndef SIM_LARGE_IMPL_H
 #define SIM_LARGE_IMPL_H
-/* What the files bulk*.c share: the state of the scenario, and its looking around (bulk_read.c). Layer 3. */
+/* What the files bulk*.c share: the state of the scenario, its three steps (bulk_steps.c), and its looking around
+ * (bulk_read.c). Layer 3. */
 #include "sim/app/errand.h"
 #include "sim/app/run_folders.h"
 #include "sim/large/bulk.h"
@@ -22,6 +23,22 @@ struct bulk {
     const char *place;           /* id of the folder that the copy is made in */
     char copy[DRIVE_ID_MAX + 1]; /* "": not known */
 };
+
+/* What is seen of a step from the outside; NOTHING: it cannot be looked at. */
+enum bulk_seen { SEEN_DONE, SEEN_NOT, SEEN_IN_PART, SEEN_TWICE, SEEN_NOTHING };
+struct bulk_step {
+    const char *figures, *what, *doing; /* section of the JSON, words of the table, of the progress */
+    enum drive_op op;
+    MAY_YIELD void (*ask)(struct bulk *b, struct api_job *job, struct api_result *r);
+    MAY_YIELD enum bulk_seen (*look)(struct bulk *b);               /* is it done? */
+    MAY_YIELD void (*verify)(struct bulk *b, struct api_result *r); /* r becomes WRONG when it was done badly */
+    bool tried, done, unknown; /* unknown: its time was over, or the answer was lost */
+    int64_t items, request_us, queue_us, work_us, total_us;
+};
+enum { BULK_COPY, BULK_TRASH, BULK_PURGED, BULK_STEPS };
+extern const struct bulk_step bulk_steps[BULK_STEPS]; /* bulk_steps.c; op is bulk_conf's */
+#define BULK_PURGE_KEY "bulk_purge"                   /* section of the JSON */
+
 void bulk_tell(const struct bulk *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Every one of these asks again while the server is away, for half a minute. False: with the reason in r. */

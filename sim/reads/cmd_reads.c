@@ -79,49 +79,57 @@ static bool is_absent(const struct reading *got)
     return (got->status == 404 && !got->reason[0]) || got->status == 405 || got->status == 501;
 }
 
-static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, struct read_result *res, enum part part)
+/* Why the row is not asked; NULL: it is. */
+static const char *unfit(const struct command_reads *c, const struct read *row)
 {
-    struct timing *t = &res->part[part];
     struct buf path = BUF_INIT(4096);
     bool there = read_path(&c->stage, row, &path);
-    const char *unfit = read_unfit(&c->stage, row);
+    const char *why = read_unfit(&c->stage, row);
     buf_done(&path);
-    if (!t->took)
-        t->took = hist_new();
-    if (unfit) {
-        str_format(res->untried, sizeof(res->untried), "%s", unfit);
-        return;
+    return why || there ? why : "neither the server nor DATABASE_URL gives anything to ask with";
+}
+
+/* Answers are held against the database the first and the last time, alone: under load the rows change meanwhile.
+ * False: the row is not to be asked again. */
+static MAY_YIELD bool ask_once(struct command_reads *c, const struct read *row, struct read_result *res, enum part part,
+                               int64_t nth, struct arena *mem)
+{
+    struct timing *t = &res->part[part];
+    struct reading got;
+    bool compared = part == ALONE && (nth == 0 || nth == c->conf->times - 1);
+    bool ok = read_ask(&c->stage, row, compared, mem, &got), absent = nth == 0 && is_absent(&got);
+    if (absent && !c->stop)
+        str_format(res->untried, sizeof(res->untried), "the server has no such call");
+    if (absent || (c->stop && !ok)) {
+        reading_done(&got);
+        return false;
     }
-    if (!there) {
-        str_format(res->untried, sizeof(res->untried),
-                   "neither the server nor DATABASE_URL gives anything to ask with");
+    if (ok)
+        hist_record(t->took, got.us);
+    else if (t->failed++ == 0)
+        str_format(t->why, sizeof(t->why), "%d %s", got.status, got.reason);
+    if (ok && part == ALONE) {
+        res->rows = got.rows;
+        res->asked = true;
+        if (compared)
+            compare(c, row, &got, res);
+    }
+    reading_done(&got);
+    return true;
+}
+
+static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, struct read_result *res, enum part part)
+{
+    const char *why = unfit(c, row);
+    if (!res->part[part].took)
+        res->part[part].took = hist_new();
+    if (why) {
+        str_format(res->untried, sizeof(res->untried), "%s", why);
         return;
     }
     struct arena *mem = arena_new(64 << 10);
-    for (int64_t i = 0; i < c->conf->times && !c->stop; i++) {
-        struct reading got;
-        bool compared = part == ALONE && (i == 0 || i == c->conf->times - 1);
-        bool ok = read_ask(&c->stage, row, compared, mem, &got);
-        if ((c->stop && !ok) || (i == 0 && is_absent(&got))) {
-            if (!c->stop)
-                str_format(res->untried, sizeof(res->untried), "the server has no such call");
-            reading_done(&got);
-            break;
-        }
-        if (ok) {
-            hist_record(t->took, got.us);
-        } else if (t->failed++ == 0) {
-            str_format(t->why, sizeof(t->why), "%d %s", got.status, got.reason);
-        }
-        if (ok && part == ALONE) {
-            res->rows = got.rows;
-            res->asked = true;
-            if (compared)
-                compare(c, row, &got, res);
-        }
-        reading_done(&got);
+    for (int64_t i = 0; i < c->conf->times && !c->stop && ask_once(c, row, res, part, i, mem); i++)
         arena_reset(mem);
-    }
     arena_free(&mem);
 }
 

@@ -169,7 +169,8 @@ static void print_plan(const struct run *run, uint64_t files_limit)
     fflush(out);
 }
 
-static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo *ei)
+/* What there is to work with. */
+static void describe_plan(struct run *run)
 {
     const struct run_conf *c = run->conf;
     struct worker *w = &run->worker;
@@ -195,6 +196,21 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
                               .poll_us = c->poll_us,
                               .sub_users = w->server.caps & API_CAP_SUB_USERS,
                               .login_budget = !c->spread_addresses && (w->server.caps & API_CAP_SIGN_UP)};
+}
+
+static double arrival_rate(const struct run_conf *c)
+{
+    double per_s = (double)c->apps / ARRIVE_WITHIN_S;
+    if (c->arrive_per_s > 0)
+        return c->arrive_per_s;
+    return per_s < ARRIVE_PER_S_LEAST ? ARRIVE_PER_S_LEAST : per_s;
+}
+
+static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo *ei)
+{
+    const struct run_conf *c = run->conf;
+    struct worker *w = &run->worker;
+    describe_plan(run);
     plan_estimate(&run->plan);
     enum err e = plan_check(&run->plan, ei);
     if (e == ERR_OK)
@@ -205,18 +221,15 @@ static enum err make_plan(struct run *run, uint64_t *files_limit, struct errinfo
     run->n_actions = pace_total(w->conf.seed, run->plan.apps, c->per_minute, c->window_us);
     pace_split(w->conf.seed, run->n_actions, run->plan.apps, run->actions);
     run->fingerprint = pace_fingerprint(w->conf.seed, run->plan.apps, run->actions, c->window_us, &w->mix);
-    run->arrive_per_s = c->arrive_per_s > 0 ? c->arrive_per_s : (double)c->apps / ARRIVE_WITHIN_S;
-    if (!(c->arrive_per_s > 0) && run->arrive_per_s < ARRIVE_PER_S_LEAST)
-        run->arrive_per_s = ARRIVE_PER_S_LEAST;
+    run->arrive_per_s = arrival_rate(c);
     return ERR_OK;
 }
 
-static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
+/* Everything that can be refused without asking the server comes before it is asked. */
+static MAY_YIELD enum err find_all(struct run *run, struct errinfo *ei)
 {
     const struct run_conf *c = run->conf;
     struct worker *w = &run->worker;
-    uint64_t files_limit = 0;
-    struct mono began = mono_now();
     unsigned logins_least = (unsigned)((c->apps + DRIVE_STREAMS_PER_LOGIN - 1) / DRIVE_STREAMS_PER_LOGIN);
     enum err e = inject_init(&run->inject, w, c->bigfiles, c->bulk_us, c->storm_us, ei);
     if (e == ERR_OK)
@@ -230,29 +243,40 @@ static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
         e = watch_new(&w->watch, run->ctx, c->watch, ei);
     if (e == ERR_OK && c->mix_file)
         e = mix_load(&w->mix, c->mix_file, ei);
+    return e == ERR_OK ? fleet_find(w, ei) : e;
+}
+
+/* The folder of the run and what is written into it from now on; in memory alone under --no-ledger. */
+static enum err open_dir(struct run *run, struct errinfo *ei)
+{
+    const struct run_conf *c = run->conf;
+    struct worker *w = &run->worker;
+    char file[300];
+    enum err e = c->no_ledger ? ERR_OK : rundir_create(&run->dir, w, c->run_dir, ei);
+    if (e == ERR_OK && !c->no_ledger)
+        e = rundir_describe(&run->dir, run->n_actions, run->fingerprint, ei);
     if (e == ERR_OK)
-        e = fleet_find(w, ei);
+        e = rundir_keep_course(run->ctx, run->dir.path, ei);
+    if (e != ERR_OK || !run->dir.path[0])
+        return e;
+    snprintf(run->ctx->result->run_dir, sizeof(run->ctx->result->run_dir), "%s", run->dir.path);
+    str_format(file, sizeof(file), "%s/watch.csv", run->dir.path);
+    return watch_log(w->watch, file, ei);
+}
+
+static MAY_YIELD enum err prepare(struct run *run, struct errinfo *ei)
+{
+    uint64_t files_limit = 0;
+    struct mono began = mono_now();
+    enum err e = find_all(run, ei);
     if (e != ERR_OK)
         return e;
     if (!run->ctx->common->quiet)
         print_setup(run, mono_diff(mono_now(), began));
-    caps_tell(run->ctx, w->server.caps);
+    caps_tell(run->ctx, run->worker.server.caps);
     e = make_plan(run, &files_limit, ei);
-    if (e == ERR_OK && !c->no_ledger) {
-        e = rundir_create(&run->dir, w, c->run_dir, ei);
-        if (e == ERR_OK)
-            e = rundir_describe(&run->dir, run->n_actions, run->fingerprint, ei);
-    }
     if (e == ERR_OK)
-        e = rundir_keep_course(run->ctx, run->dir.path, ei);
-    if (e != ERR_OK)
-        return e;
-    snprintf(run->ctx->result->run_dir, sizeof(run->ctx->result->run_dir), "%s", run->dir.path);
-    if (run->dir.path[0]) {
-        char file[300];
-        str_format(file, sizeof(file), "%s/watch.csv", run->dir.path);
-        e = watch_log(w->watch, file, ei);
-    }
+        e = open_dir(run, ei);
     if (e == ERR_OK && !run->ctx->common->quiet)
         print_plan(run, files_limit);
     return e;
