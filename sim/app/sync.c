@@ -50,8 +50,10 @@ static void succeeded(struct app *a)
     a->retry_due.us = 0;
 }
 
-/* One listing. 1: the view is up to date; 0: a write of the app's own overtook it; -1: failed. */
-static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
+/* What became of a listing. STALE: a write of the app's own overtook it. */
+enum listing { LISTING_FAILED, LISTING_STALE, LISTING_SHOWN };
+
+static MAY_YIELD enum listing list_once(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
 {
     struct call c = CALL(a, cause);
     struct api_result r;
@@ -60,7 +62,7 @@ static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enu
     struct arena *mem = arena_new(LISTING_BLOCK);
     uint32_t changes = o->changes;
     struct mono asked;
-    int verdict = -1;
+    enum listing became = LISTING_FAILED;
     do {
         asked = mono_now();
         o->dirty = false; /* what changes from here on is news */
@@ -71,28 +73,28 @@ static MAY_YIELD int list_once(struct app *a, uint32_t at, enum drive_op op, enu
             meter_requests(&a->w->meter, cause, api_pages(a->api) - 1);
     } while (call_again(&c, &r));
     if (r.outcome == OUT_OK) {
-        verdict = o->changes == changes;
-        if (verdict)
+        became = o->changes == changes ? LISTING_SHOWN : LISTING_STALE;
+        if (became == LISTING_SHOWN)
             view_list(&a->view, at, &l);
     } else if (r.status == 404) {
         r.outcome = OUT_CONFLICT; /* somebody trashed it meanwhile */
         view_gone(&a->view, at);
-        verdict = 1;
+        became = LISTING_SHOWN;
     }
-    o->dirty |= verdict != 1 && !o->gone;
-    if (verdict == 1)
+    o->dirty |= became != LISTING_SHOWN && !o->gone;
+    if (became == LISTING_SHOWN)
         delivery_shown(a, at, asked);
     call_record(&c, op, &r, (struct mono){0});
     arena_free(&mem);
-    return verdict;
+    return became;
 }
 
 bool sync_list(struct app *a, uint32_t at, enum drive_op op, enum cause cause)
 {
-    int verdict = 0;
-    for (int i = 0; i < STALE_TRIES_MAX && verdict == 0 && a->w->schedule.phase < PHASE_CUT; i++)
-        verdict = list_once(a, at, op, cause);
-    return verdict > 0;
+    enum listing became = LISTING_STALE;
+    for (int i = 0; i < STALE_TRIES_MAX && became == LISTING_STALE && a->w->schedule.phase < PHASE_CUT; i++)
+        became = list_once(a, at, op, cause);
+    return became == LISTING_SHOWN;
 }
 
 /* Lists those that are dirty, or all. True when none failed. */

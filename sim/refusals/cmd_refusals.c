@@ -1,9 +1,7 @@
 /* `sim refusals`: every refusal of the table, many times each, beside apps at work. A refusal holds when its reason, as
  * status and sentence, reached the client in every try and in time, and nothing that the account holds has moved. */
 #include "base/mem.h"
-#include "drive/cmd.h"
-#include "sim/refusals/stage.h"
-#include "sim/run/background.h"
+#include "sim/refusals/command.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,34 +12,6 @@
 #define UNANSWERED    3                /* tries without an answer after which a row is given up */
 #define OPEN_FOLDERS  20
 #define DURING_MIN_US (5 * US_PER_S)
-
-struct refusals_conf {
-    int64_t tries, background, before_us, within_us, max_upload_bytes, spend_us;
-    double per_minute;
-    struct opt_list only, except;
-    bool list;
-};
-enum verdict { HELD, FAILED, NOT_TRIED, ALLOWED };
-static const char *const verdict_words[] = {"ok", "FAILED", "not tried", "allowed"};
-static const char *const verdict_keys[] = {"ok", "failed", "not_tried", "allowed"};
-
-struct verdict_row {
-    enum verdict verdict;
-    unsigned tries, ok;
-    struct hist *took;
-    int status;               /* of the first answer */
-    char came[240], why[300]; /* its reason; what is wrong, or why it was not tried */
-};
-struct command_refusals {
-    const struct refusals_conf *conf;
-    struct cmd_ctx *ctx;
-    struct stage stage;
-    struct background *background;
-    struct background_window before, during;
-    enum background_verdict held;
-    struct verdict_row *rows;
-    bool stop;
-};
 
 static const struct opt opts[] = {
     {"tries", 'n', "N", OPT_INT, offsetof(struct refusals_conf, tries), 1, 100000,
@@ -123,7 +93,7 @@ static enum err names_valid(const char *option, const struct opt_list *names, st
 
 /* ---- one row ---- */
 
-PRINTF_LIKE(3, 4) static void settle(struct verdict_row *v, enum verdict verdict, const char *fmt, ...)
+PRINTF_LIKE(3, 4) static void settle(struct verdict_row *v, enum refusal_verdict verdict, const char *fmt, ...)
 {
     va_list ap;
     v->verdict = verdict;
@@ -145,9 +115,9 @@ static MAY_YIELD bool granted(struct command_refusals *c, const struct refusal *
         return true;
     refusal_ask(&c->stage, f, f->granted, &a);
     if (a.err == ERR_ENV || is_absent(&a))
-        settle(v, NOT_TRIED, "the server has no such call: %d %s", a.status, a.reason);
+        settle(v, VERDICT_NOT_TRIED, "the server has no such call: %d %s", a.status, a.reason);
     else if (a.err != ERR_OK || a.status / 100 != 2)
-        settle(v, FAILED, "the same call is refused to a user who may make it: %d %s", a.status, a.reason);
+        settle(v, VERDICT_FAILED, "the same call is refused to a user who may make it: %d %s", a.status, a.reason);
     return v->why[0] == '\0';
 }
 
@@ -163,7 +133,7 @@ static bool take_answer(struct command_refusals *c, const struct refusal *f, con
     if (a->err == ERR_OK)
         hist_record(v->took, a->us);
     if ((f->flags & ROW_MAY_ALLOW) && a->err == ERR_OK && a->status / 100 == 2) {
-        settle(v, ALLOWED, "this server's own policy");
+        settle(v, VERDICT_ALLOWED, "this server's own policy");
         return false;
     }
     const char *problem = refusal_problem(f, a, c->conf->within_us, text, sizeof(text));
@@ -173,7 +143,7 @@ static bool take_answer(struct command_refusals *c, const struct refusal *f, con
         return true;
     }
     if (!v->why[0])
-        settle(v, FAILED, "try %u: %s", v->tries, problem);
+        settle(v, VERDICT_FAILED, "try %u: %s", v->tries, problem);
     return *unanswered < UNANSWERED;
 }
 
@@ -199,7 +169,7 @@ static void compare(const struct holdings *was, const struct holdings *is, struc
     if (!was->known || !is->known || v->why[0])
         return;
     if (was->used != is->used || was->files != is->files || was->folders != is->folders || was->listed != is->listed)
-        settle(v, FAILED,
+        settle(v, VERDICT_FAILED,
                "refused, but something changed: %+" PRId64 " bytes in use, %+" PRId64 " files, %+" PRId64 " folders",
                drive_difference(is->used, was->used), drive_difference(is->files, was->files),
                drive_difference(is->folders, was->folders));
@@ -209,7 +179,7 @@ static bool has_failed(const struct command_refusals *c, const char *key)
 {
     for (size_t i = 0; key && i < n_refusals; i++)
         if (strcmp(refusals[i].key, key) == 0)
-            return c->rows[i].verdict == FAILED;
+            return c->rows[i].verdict == VERDICT_FAILED;
     return false;
 }
 
@@ -234,121 +204,22 @@ static MAY_YIELD void run_row(struct command_refusals *c, const struct refusal *
     const char *no = unfit(c, f);
     v->took = hist_new();
     if (no) {
-        settle(v, NOT_TRIED, "%s", no);
+        settle(v, VERDICT_NOT_TRIED, "%s", no);
         return;
     }
     if (!refusal_things_there(&c->stage, f, why, sizeof(why)) ||
         (f->before && !f->before(&c->stage, f, why, sizeof(why)))) {
-        settle(v, NOT_TRIED, "%s", c->stop ? "interrupted" : why);
+        settle(v, VERDICT_NOT_TRIED, "%s", c->stop ? "interrupted" : why);
     } else if (granted(c, f, v)) {
         stage_holdings(&c->stage, &was);
         try_row(c, f, v);
         stage_holdings(&c->stage, &is);
         compare(&was, &is, v);
         if (v->tries == 0)
-            settle(v, NOT_TRIED, "interrupted");
+            settle(v, VERDICT_NOT_TRIED, "interrupted");
     }
     if (f->after)
         f->after(&c->stage);
-}
-
-/* ---- what people read, and programs ---- */
-
-static void print_row(const struct command_refusals *c, const struct refusal *f, const struct verdict_row *v)
-{
-    static const char *const paint[] = {"\033[32m", "\033[31m", "\033[33m", "\033[33m"};
-    char count[32] = "-", status[16] = "-", slowest[32] = "-", line[700], shown[164];
-    if (v->tries) {
-        str_format(count, sizeof(count), "%u/%u", v->ok, v->tries);
-        str_format(slowest, sizeof(slowest), "%.1f", hist_count(v->took) ? (double)hist_max(v->took) / 1e3 : 0.0);
-    }
-    if (v->status)
-        str_format(status, sizeof(status), "%d", v->status);
-    str_format(line, sizeof(line), "%7s  %6s  %10s  %s (%d): %s", count, status, slowest, f->asked, f->status,
-               str_shown(shown, sizeof(shown), sv_of(v->why[0] ? v->why : v->came)));
-    fprintf(c->ctx->out, "%s%-9s%s %s\n", c->ctx->color ? paint[v->verdict] : "", verdict_words[v->verdict],
-            c->ctx->color ? "\033[0m" : "", line);
-}
-
-static void write_row(struct jsonw *w, const struct refusal *f, const struct verdict_row *v)
-{
-    jsonw_object(w, f->key);
-    jsonw_str(w, "asked", f->asked);
-    jsonw_i64(w, "expected_status", f->status);
-    jsonw_str(w, "expected_code", f->code);
-    jsonw_str(w, "verdict", verdict_keys[v->verdict]);
-    jsonw_i64(w, "tries", v->tries);
-    jsonw_i64(w, "ok", v->ok);
-    jsonw_i64(w, "status", v->status);
-    jsonw_str(w, "reason", v->came);
-    jsonw_str(w, "why", v->why);
-    jsonw_measured(w, "p50_ms", hist_percentile_ms(v->took, 50), 3);
-    jsonw_measured(w, "p95_ms", hist_percentile_ms(v->took, 95), 3);
-    jsonw_measured(w, "max_ms", hist_percentile_ms(v->took, 100), 3);
-    jsonw_end_object(w);
-}
-
-/* all: those that were not asked for too. */
-static void write_rows(struct result *r, const struct verdict_row *rows, bool all)
-{
-    struct buf json = BUF_INIT(16 << 20);
-    struct jsonw w;
-    jsonw_init(&w, &json);
-    jsonw_object(&w, NULL);
-    for (size_t i = 0; i < n_refusals; i++)
-        if (all || rows[i].took)
-            write_row(&w, &refusals[i], &rows[i]);
-    jsonw_end_object(&w);
-    result_part(r, "refusals", &w);
-}
-
-static void add_background(struct result *r, const struct background_window *b, const struct background_window *d)
-{
-    result_figure(r, "background", "before_p95_ms", (double)b->p95_us / 1e3, 3);
-    result_figure(r, "background", "during_p95_ms", (double)d->p95_us / 1e3, 3);
-    result_figure(r, "background", "before_operations", (double)b->ok, 0);
-    result_figure(r, "background", "during_operations", (double)d->ok, 0);
-    result_figure(r, "background", "failed", (double)(b->failed + d->failed), 0);
-}
-
-static void judge_background(struct command_refusals *c, struct check_result *r)
-{
-    static const char *const words[] = {[BACKGROUND_HELD] = "within 20 %",
-                                        [BACKGROUND_WORSE] = "MORE than 20 % above",
-                                        [BACKGROUND_UNSETTLED] = "too few to judge",
-                                        [BACKGROUND_CROWDED] = "above, but the machine had no processor time left"};
-    const struct background_window *b = &c->before, *d = &c->during;
-    char line[300];
-    if (c->conf->background == 0 || b->us == 0)
-        return;
-    str_format(line, sizeof(line),
-               "p95 %.1f ms of %" PRIu64 " operations before, %.1f ms of %" PRIu64 " during refusals",
-               (double)b->p95_us / 1e3, b->ok, (double)d->p95_us / 1e3, d->ok);
-    fprintf(c->ctx->out, "background: %s: %s\n", line, words[c->held]);
-    if (c->held == BACKGROUND_WORSE)
-        result_check_add(r, "the background was held up: %s", line);
-    add_background(c->ctx->result, b, d);
-}
-
-static void report(struct command_refusals *c)
-{
-    struct check_result *r = result_check(c->ctx->result, "refusals");
-    uint64_t counts[4] = {0};
-    for (size_t i = 0; i < n_refusals; i++) {
-        const struct verdict_row *v = &c->rows[i];
-        if (!v->took)
-            continue;
-        counts[v->verdict]++;
-        r->examined += v->tries;
-        if (v->verdict == FAILED)
-            result_check_add(r, "%s: %s: %u of %u held; %s", refusals[i].key, refusals[i].asked, v->ok, v->tries,
-                             v->why);
-    }
-    write_rows(c->ctx->result, c->rows, false);
-    judge_background(c, r);
-    str_format(r->summary, sizeof(r->summary),
-               "%s held in every try, %" PRIu64 " failed, %" PRIu64 " not tried, %" PRIu64 " that this server allows",
-               COUNTED(counts[HELD], "refusal"), counts[FAILED], counts[NOT_TRIED], counts[ALLOWED]);
 }
 
 /* ---- the course ---- */
@@ -361,7 +232,7 @@ static MAY_YIELD void run_rows(struct command_refusals *c, bool alone)
         if (!wanted(c->conf, f) || alone != ((f->flags & ROW_ALONE) != 0) || ((f->flags & ROW_CALLS) != 0) != calls)
             continue;
         run_row(c, f, &c->rows[i]);
-        print_row(c, f, &c->rows[i]);
+        refusals_print_row(c, f, &c->rows[i]);
     }
 }
 
@@ -403,8 +274,7 @@ static MAY_YIELD enum err carry_out(struct command_refusals *c, struct errinfo *
     if (e != ERR_OK)
         return e;
     struct mono began = mono_now();
-    fprintf(c->ctx->out, "%-9s %7s  %6s  %10s  asked (status expected): the reason that came\n", "verdict", "tries",
-            "status", "slowest ms");
+    refusals_print_head(c->ctx->out);
     run_rows(c, false);
     background_down(c, began);
     run_rows(c, true);
@@ -424,12 +294,6 @@ static MAY_YIELD void clear(struct command_refusals *c)
     stage_free(&c->stage);
 }
 
-static void print_list(FILE *out)
-{
-    for (size_t i = 0; i < n_refusals; i++)
-        fprintf(out, "%-28s %d  %s\n", refusals[i].key, refusals[i].status, refusals[i].asked);
-}
-
 static enum err verify(const void *arg, struct errinfo *ei)
 {
     const struct refusals_conf *conf = arg;
@@ -442,7 +306,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     const struct refusals_conf *conf = arg;
     struct command_refusals *c;
     if (conf->list) {
-        print_list(ctx->out);
+        refusals_print_list(ctx->out);
         return ERR_OK;
     }
     c = mem_zalloc(sizeof(*c));
@@ -453,7 +317,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     enum err e = carry_out(c, ei);
     clear(c);
     if (e == ERR_OK)
-        report(c);
+        refusals_report(c);
     ctx->on_interrupt = NULL;
     for (size_t i = 0; i < n_refusals; i++)
         hist_free(&c->rows[i].took);
@@ -465,15 +329,6 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
 static bool offline(const void *conf)
 {
     return ((const struct refusals_conf *)conf)->list;
-}
-
-static void sample(struct result *r)
-{
-    const struct background_window none = {0};
-    struct verdict_row *rows = mem_zalloc(n_refusals * sizeof(*rows));
-    add_background(r, &none, &none);
-    write_rows(r, rows, true);
-    mem_free(rows);
 }
 
 const struct command cmd_refusals = {
@@ -491,5 +346,5 @@ const struct command cmd_refusals = {
     .verify = verify,
     .run = run_main,
     .offline = offline,
-    .sample = sample,
+    .sample = refusals_sample,
 };

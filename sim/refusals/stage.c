@@ -189,31 +189,37 @@ static void stranger_in(struct stage *s, enum refusal_who who, const char *token
     buf_done(&cookie);
 }
 
-static MAY_YIELD void strangers_in(struct stage *s)
+/* The token of a session that is signed out. */
+static MAY_YIELD void revoked_in(struct stage *s)
 {
-    struct sv token = api_session_token(s->logins[WHO_OWNER]);
-    char *forged = mem_strndup(token.p, token.n);
-    struct api_result r;
-    if (token.n > 20) /* in the middle of the signature: a last letter may hold bits that mean nothing */
-        forged[token.n - 10] = forged[token.n - 10] == 'A' ? 'B' : 'A';
-    stranger_in(s, WHO_NOBODY, NULL);
-    stranger_in(s, WHO_BAD_TOKEN, "this-is-no-token");
-    stranger_in(s, WHO_FORGED, forged);
-    mem_free(forged);
     struct api *gone = NULL;
     struct errinfo ei;
+    struct api_result r;
     if (open_api(s, &gone, &ei) != ERR_OK || !enter(s, gone, s->emails[WHO_OWNER], SIGN_IN, &r)) {
         str_format(s->why[WHO_REVOKED], sizeof(s->why[WHO_REVOKED]), "no session to revoke");
         api_free(&gone);
         return;
     }
-    token = api_session_token(gone);
+    struct sv token = api_session_token(gone);
     char *text = mem_strndup(token.p, token.n);
     s->requests++;
     (void)!api_sign_out(gone, &r);
     stranger_in(s, WHO_REVOKED, text);
     mem_free(text);
     api_free(&gone);
+}
+
+static MAY_YIELD void strangers_in(struct stage *s)
+{
+    struct sv token = api_session_token(s->logins[WHO_OWNER]);
+    char *forged = mem_strndup(token.p, token.n);
+    if (token.n > 20) /* in the middle of the signature: a last letter may hold bits that mean nothing */
+        forged[token.n - 10] = forged[token.n - 10] == 'A' ? 'B' : 'A';
+    stranger_in(s, WHO_NOBODY, NULL);
+    stranger_in(s, WHO_BAD_TOKEN, "this-is-no-token");
+    stranger_in(s, WHO_FORGED, forged);
+    mem_free(forged);
+    revoked_in(s);
 }
 
 /* ---- things ---- */
@@ -280,6 +286,7 @@ static MAY_YIELD void make_stale(struct stage *s)
 /* One lock that another session holds to the end, one that lapses meanwhile: as soon as the server allows. */
 static MAY_YIELD void make_locks(struct stage *s)
 {
+    static const unsigned ttls_s[] = {1, 2, 30}; /* the shortest that the server takes */
     struct api_lock lock;
     struct api_result r = {0};
     s->requests += 2;
@@ -290,12 +297,12 @@ static MAY_YIELD void make_locks(struct stage *s)
         str_format(s->held_lock, sizeof(s->held_lock), "%s", lock.id);
     if (!target_shows_inside(s->ctx->target))
         return; /* no row of those servers is about a lapsed lock, and one of them would keep the folder from going */
-    for (unsigned ttl = 1; ttl <= 30; ttl = ttl == 1 ? 2 : ttl == 2 ? 30 : 31) {
-        if (api_lock(s->logins[WHO_OWNER], s->things[THING_LAPSED], ttl, NULL, &lock, &r) != ERR_OK ||
+    for (size_t i = 0; i < ARRAY_LEN(ttls_s); i++) {
+        if (api_lock(s->logins[WHO_OWNER], s->things[THING_LAPSED], ttls_s[i], NULL, &lock, &r) != ERR_OK ||
             r.outcome != OUT_OK)
             continue;
         keep(s, THING_LAPSED_LOCK, lock.id);
-        int64_t left = lock.expires.us ? lock.expires.us - wall_now().us : ttl * US_PER_S;
+        int64_t left = lock.expires.us ? lock.expires.us - wall_now().us : ttls_s[i] * US_PER_S;
         s->lapses = mono_add(mono_now(), left + US_PER_S / 2);
         return;
     }
@@ -359,22 +366,31 @@ static MAY_YIELD enum err given_in(struct stage *s, struct errinfo *ei)
     return make_things(s, ei);
 }
 
-enum err stage_build(struct stage *s, struct errinfo *ei)
+/* On this machine strangers get an address of their own: failed sign-ins that are counted by address must not be held
+ * against everybody else. */
+static enum err choose_source(struct stage *s, struct errinfo *ei)
 {
     struct http_url u;
-    if (!target_shows_inside(s->ctx->target))
-        return given_in(s, ei);
     enum err e = http_url_parse(s->ctx->target->url, &u, ei);
     if (e != ERR_OK)
         return e;
     if (strcmp(u.host, "localhost") == 0 || strncmp(u.host, "127.", 4) == 0) {
-        /* Failed sign-ins that are counted by address are counted apart from everybody else's. */
         uint64_t any = rng_mix64((uint64_t)wall_now().us);
         str_format(s->source, sizeof(s->source), "127.77.%u.%u", 1 + (unsigned)(any % 250),
                    1 + (unsigned)(any / 250 % 250));
     }
     http_url_done(&u);
-    if ((e = admin_in(s, ei)) != ERR_OK)
+    return ERR_OK;
+}
+
+enum err stage_build(struct stage *s, struct errinfo *ei)
+{
+    if (!target_shows_inside(s->ctx->target))
+        return given_in(s, ei);
+    enum err e = choose_source(s, ei);
+    if (e == ERR_OK)
+        e = admin_in(s, ei);
+    if (e != ERR_OK)
         return e;
     owner_in(s);
     if (!s->logins[WHO_OWNER])
