@@ -38,7 +38,7 @@ void action_copy(struct action *x)
     /* Not every server names the copy: then the record names none, rather than its source. */
     struct drive_file made = {.id = job.n_ids ? job.ids[0] : "", .name = t.name};
     action_told(x, &rec, &r, &made);
-    a->surplus += r.outcome == OUT_OK;
+    a->foreground.surplus += r.outcome == OUT_OK;
     if (r.outcome == OUT_OK && !(a->w->server.caps & API_CAP_EVENTS))
         sync_soon(a, to);
     if (call_is_404(&r))

@@ -8,8 +8,8 @@
 static void remember_own_folder(struct app *a, const char *id)
 {
     for (int i = 0; i < APP_OWN_FOLDERS; i++)
-        if (!a->own_folders[i][0]) {
-            action_text(a->own_folders[i], sizeof(a->own_folders[i]), id);
+        if (!a->foreground.own_folders[i][0]) {
+            action_text(a->foreground.own_folders[i], sizeof(a->foreground.own_folders[i]), id);
             return;
         }
 }

@@ -15,7 +15,7 @@ static size_t gather_trash(struct action *x, struct picked *t, size_t most)
     uint32_t files = view_files(&a->view, t[0].at), first = 0;
     while (strcmp(view_file_at(&a->view, t[0].at, first).id, t[0].id) != 0)
         first++;
-    size_t n = a->surplus > 1 ? (size_t)a->surplus : 1;
+    size_t n = a->foreground.surplus > 1 ? (size_t)a->foreground.surplus : 1;
     n = n < most ? n : most;
     n = n < files ? n : files;
     for (size_t i = 1; i < n; i++) {
@@ -31,11 +31,12 @@ static size_t gather_trash(struct action *x, struct picked *t, size_t most)
 /* A folder that this app made goes along, one at a time, once there are several. */
 static bool own_folder_to_trash(struct app *a, char id[DRIVE_ID_MAX + 1])
 {
-    if (!a->own_folders[APP_OWN_FOLDERS - 1][0])
+    char(*own)[DRIVE_ID_MAX + 1] = a->foreground.own_folders;
+    if (!own[APP_OWN_FOLDERS - 1][0])
         return false;
-    memcpy(id, a->own_folders[0], DRIVE_ID_MAX + 1);
-    memmove(a->own_folders[0], a->own_folders[1], sizeof(a->own_folders[0]) * (APP_OWN_FOLDERS - 1));
-    a->own_folders[APP_OWN_FOLDERS - 1][0] = '\0';
+    memcpy(id, own[0], DRIVE_ID_MAX + 1);
+    memmove(own[0], own[1], sizeof(own[0]) * (APP_OWN_FOLDERS - 1));
+    own[APP_OWN_FOLDERS - 1][0] = '\0';
     return true;
 }
 
@@ -86,7 +87,7 @@ void action_trash(struct action *x)
         if (r.outcome == OUT_OK && a->view.open[t[i].at].snap)
             view_drop(&a->view, t[i].at, t[i].id);
     if (r.outcome == OUT_OK)
-        a->surplus -= (int32_t)n;
+        a->foreground.surplus -= (int32_t)n;
     if (call_is_404(&r))
         judge_missing_one(x, &r, t, n);
     action_finish(x, &c, OP_TRASH, &r, NULL);

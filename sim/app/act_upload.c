@@ -38,7 +38,7 @@ void action_upload(struct action *x)
     action_told(x, &rec, &r, &f);
     if (r.outcome == OUT_OK && a->view.open[into.at].snap)
         view_put(&a->view, into.at, &f);
-    a->surplus += r.outcome == OUT_OK;
+    a->foreground.surplus += r.outcome == OUT_OK;
     if (call_is_404(&r))
         action_judge_folder(x, &r, into.at);
     action_finish(x, &c, OP_UPLOAD, &r, NULL);

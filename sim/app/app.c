@@ -30,7 +30,7 @@ void app_take_session(struct app *a)
 /* After a 401 on the stream. */
 static MAY_YIELD void renew_for_stream(struct app *a)
 {
-    a->session_stale = false;
+    a->stream.session_stale = false;
     bool renewed = a->session != a->login->generation;
     if (!renewed) {
         stats_reason_add(&a->w->meter.interval, OP_SIGN_IN, "401 expired: signed in again");
@@ -43,7 +43,7 @@ static MAY_YIELD void renew_for_stream(struct app *a)
 static void arm_background(struct app *a)
 {
     if (a->started && !worker_draining(a->w))
-        loop_timer_set(a->w->loop, &a->background_timer, sync_next_due(a));
+        loop_timer_set(a->w->loop, &a->background.timer, sync_next_due(a));
 }
 
 static void background(void *arg)
@@ -52,91 +52,93 @@ static void background(void *arg)
     do {
         app_take_session(a);
         api_set_caps(a->api, a->w->server.caps);
-        if (a->session_stale)
+        if (a->stream.session_stale)
             renew_for_stream(a);
     } while (!worker_draining(a->w) && sync_step(a));
-    a->background_busy = false;
+    a->background.busy = false;
     arm_background(a);
     worker_lane_ended(a->w);
 }
 
 void app_kick_background(struct app *a)
 {
-    if (a->background_busy || !a->started || worker_draining(a->w))
+    if (a->background.busy || !a->started || worker_draining(a->w))
         return;
-    if (!a->session_stale && !mono_passed(sync_next_due(a))) {
+    if (!a->stream.session_stale && !mono_passed(sync_next_due(a))) {
         arm_background(a);
         return;
     }
-    a->background_busy = true;
+    a->background.busy = true;
     worker_lane(a->w, background, a);
 }
 
 static void on_background_timer(struct timer *t)
 {
-    app_kick_background(container_of(t, struct app, background_timer));
+    app_kick_background(container_of(t, struct app, background.timer));
 }
 
 static struct mono action_due(const struct app *a)
 {
-    return mono_add(a->w->schedule.window, a->next.at_us);
+    return mono_add(a->w->schedule.window, a->foreground.next.at_us);
 }
 
 static void foreground(void *arg)
 {
     struct app *a = arg;
+    struct app_foreground *f = &a->foreground;
     struct worker *w = a->w;
-    while (a->has_next && w->schedule.phase <= PHASE_MEASURE && mono_passed(action_due(a))) {
-        struct planned p = a->next;
-        struct mono due = mono_later(action_due(a), a->waited_until);
-        a->has_next = pace_next(&a->pace, &w->mix, &a->next);
+    while (f->has_next && w->schedule.phase <= PHASE_MEASURE && mono_passed(action_due(a))) {
+        struct planned p = f->next;
+        struct mono due = mono_later(action_due(a), f->waited_until);
+        f->has_next = pace_next(&f->pace, &w->mix, &f->next);
         w->meter.actions.late += mono_diff(mono_now(), due) > LATE_US;
         app_take_session(a);
         api_set_caps(a->api, w->server.caps);
         action_run(a, &p, due);
     }
-    a->foreground_busy = false;
+    f->busy = false;
     app_kick_foreground(a);
     worker_lane_ended(w);
 }
 
 void app_kick_foreground(struct app *a)
 {
+    struct app_foreground *f = &a->foreground;
     struct worker *w = a->w;
-    if (a->foreground_busy || !a->has_next || w->schedule.phase != PHASE_MEASURE)
+    if (f->busy || !f->has_next || w->schedule.phase != PHASE_MEASURE)
         return;
-    if (!a->listed && a->view.files == 0)
+    if (!a->background.listed && a->view.files == 0)
         return; /* nothing to act on yet: the first listing with files comes back here */
     if (!mono_passed(action_due(a))) {
-        loop_timer_set(w->loop, &a->foreground_timer, action_due(a));
+        loop_timer_set(w->loop, &f->timer, action_due(a));
         return;
     }
-    a->foreground_busy = true;
+    f->busy = true;
     worker_lane(w, foreground, a);
 }
 
 static void on_foreground_timer(struct timer *t)
 {
-    app_kick_foreground(container_of(t, struct app, foreground_timer));
+    app_kick_foreground(container_of(t, struct app, foreground.timer));
 }
 
 void app_look_again(struct app *a)
 {
-    if (a->listed && a->w->server.caps & API_CAP_FEED)
-        a->gather_due = mono_now();
+    if (a->background.listed && a->w->server.caps & API_CAP_FEED)
+        a->background.gather_due = mono_now();
     else
-        a->resync |= a->listed;
+        a->background.resync |= a->background.listed;
     app_kick_background(a);
 }
 
 bool app_deaf(const struct app *a)
 {
-    return !a->stream_up && (a->stream || a->stream_timer.heap_index != 0 || a->session_stale);
+    return !a->stream.up && (a->stream.handle || a->stream.timer.heap_index != 0 || a->stream.session_stale);
 }
 
 bool app_quiet(const struct app *a)
 {
-    return !a->background_busy && !a->foreground_busy && !a->resync && a->gather_due.us == 0;
+    return !a->background.busy && !a->foreground.busy && !a->background.resync && a->background.gather_due.us == 0;
 }
 
 /* ---- life ---- */
@@ -159,14 +161,14 @@ enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t 
     *a = (struct app){.w = w, .index = index, .login = &w->roster.logins[index % w->roster.n_logins]};
     /* Spread evenly over the apps, so that each login has its share of them. */
     if (floor((index + 1) * w->conf.slow_readers) > floor(index * w->conf.slow_readers) && index < w->conf.apps)
-        a->stream_bytes_per_s = SLOW_BYTES_PER_S;
+        a->stream.bytes_per_s = SLOW_BYTES_PER_S;
     /* 127.1.0.1 and up: 250 a block, so that no byte is 0 or 255. */
     snprintf(address, sizeof(address), "127.%u.%u.%u", 1 + index / 62500, 1 + index / 250 % 250, 1 + index % 250);
     struct api_conf conf = api_conf_of(w->ctx);
     conf.source_addr = w->conf.spread_addresses ? address : NULL;
     conf.timeout_us = timeout_us ? timeout_us : w->conf.timeout_us;
     conf.stream_idle_us = w->conf.stream_idle_us;
-    conf.stream_bytes_per_s = a->stream_bytes_per_s;
+    conf.stream_bytes_per_s = a->stream.bytes_per_s;
     enum err e = api_new(&a->api, &conf, ei);
     if (e != ERR_OK)
         return e;
@@ -186,8 +188,8 @@ enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinf
     if (e != ERR_OK)
         return e;
     stream_init(a);
-    a->background_timer.fn = on_background_timer;
-    a->foreground_timer.fn = on_foreground_timer;
+    a->background.timer.fn = on_background_timer;
+    a->foreground.timer.fn = on_foreground_timer;
     choose_folders(a);
     return ERR_OK;
 }
@@ -196,8 +198,8 @@ void app_start(struct app *a, struct mono due)
 {
     a->started = true;
     a->arrived = due;
-    a->heartbeat_due = a->w->server.no_heartbeat ? MONO_NEVER : due;
-    a->minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * (double)worker_poll_us(a->w)));
+    a->background.heartbeat_due = a->w->server.no_heartbeat ? MONO_NEVER : due;
+    a->background.minute_due = mono_add(due, (int64_t)(rng_unit(&a->rng) * (double)worker_poll_us(a->w)));
     app_take_session(a);
     stream_open(a);
     app_kick_background(a);
@@ -205,21 +207,21 @@ void app_start(struct app *a, struct mono due)
 
 void app_begin(struct app *a, uint32_t actions)
 {
-    pace_init(&a->pace, a->w->conf.seed, a->index, actions, a->w->conf.window_us);
-    a->has_next = pace_next(&a->pace, &a->w->mix, &a->next);
+    pace_init(&a->foreground.pace, a->w->conf.seed, a->index, actions, a->w->conf.window_us);
+    a->foreground.has_next = pace_next(&a->foreground.pace, &a->w->mix, &a->foreground.next);
     app_kick_foreground(a);
 }
 
 void app_stop(struct app *a)
 {
-    loop_timer_stop(&a->stream_timer);
-    loop_timer_stop(&a->background_timer);
-    loop_timer_stop(&a->foreground_timer);
+    loop_timer_stop(&a->stream.timer);
+    loop_timer_stop(&a->background.timer);
+    loop_timer_stop(&a->foreground.timer);
 }
 
 uint64_t app_not_started(const struct app *a)
 {
-    return a->has_next + a->pace.left;
+    return a->foreground.has_next + a->foreground.pace.left;
 }
 
 void app_close(struct app *a)

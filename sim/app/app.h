@@ -15,6 +15,45 @@
 #define APP_CURSOR_MAX  128
 #define APP_OWN_FOLDERS 2
 
+/* Its event stream: stream.c's. */
+struct app_stream {
+    struct api_stream *handle; /* NULL: none open */
+    struct mono sent;
+    struct timer timer; /* opens it again */
+    struct backoff backoff;
+    bool up, was_up;
+    bool heard;                         /* something came on it since it was opened */
+    bool replaying;                     /* opened again: what comes now may be repeated */
+    bool in_storm;                      /* broken on purpose, and not back yet */
+    bool session_stale;                 /* it was refused because the session had expired */
+    int64_t bytes_per_s;                /* a slow reader; 0: as it comes */
+    struct wall connected_at;           /* by the server's clock where it tells */
+    char last_event_id[APP_CURSOR_MAX]; /* "": none yet */
+};
+/* The background lane, sync.c's: what is due, and since when it is known. */
+struct app_background {
+    struct timer timer;
+    bool busy;
+    bool listed; /* the first full pass is done: actions wait for it as long as the window does */
+    bool resync; /* everything open is to be listed */
+    struct mono pass_from, heartbeat_due, minute_due;
+    struct mono gather_due; /* the question after events; us 0: none gathered */
+    struct mono retry_due;  /* nothing before this, after a failure; us 0: none */
+    struct backoff backoff;
+    char cursor[APP_CURSOR_MAX]; /* of the change feed; "": not known */
+};
+/* The foreground lane: the user's actions. */
+struct app_foreground {
+    struct timer timer;
+    bool busy;
+    struct pace pace;
+    struct planned next;
+    bool has_next;
+    struct mono waited_until; /* when an action last got its budget: those behind it could not begin before */
+    uint32_t made;            /* numbers the names it gives */
+    int32_t surplus;          /* files it added less those it trashed: trashing evens it out */
+    char own_folders[APP_OWN_FOLDERS][DRIVE_ID_MAX + 1]; /* folders it made and may trash; "": none */
+};
 struct app {
     struct worker *w;
     struct login *login;
@@ -23,39 +62,12 @@ struct app {
     uint32_t session; /* the login's generation that api carries */
     struct rng rng;   /* jitter only: what is planned has its own */
     struct view view;
-
-    struct api_stream *stream; /* NULL: none open */
-    struct mono stream_sent;
-    struct timer stream_timer; /* opens it again */
-    struct backoff stream_backoff;
-    bool stream_up, stream_was_up;
-    bool stream_heard;          /* something came on it since it was opened */
-    bool replaying;             /* opened again: what comes now may be repeated */
-    bool in_storm;              /* broken on purpose, and not back yet */
-    int64_t stream_bytes_per_s; /* a slow reader; 0: as it comes */
-    struct wall connected_at;   /* by the server's clock where it tells */
-    struct deliveries deliveries;
-    char last_event_id[APP_CURSOR_MAX]; /* "": none yet */
-    char cursor[APP_CURSOR_MAX];        /* of the change feed; "": not known */
-
-    struct timer background_timer, foreground_timer;
-    bool background_busy, foreground_busy, started;
-    bool listed;         /* the first full pass is done: actions wait for it as long as the window does */
-    bool resync;         /* everything open is to be listed */
-    bool session_stale;  /* the stream was refused for the session's sake */
+    bool started;
     struct mono arrived; /* when it was due to start */
-    struct mono pass_from, heartbeat_due, minute_due;
-    struct mono gather_due; /* the question after events; us 0: none gathered */
-    struct mono retry_due;  /* nothing in the background before this, after a failure; us 0: none */
-    struct backoff retry_backoff;
-
-    struct pace pace;
-    struct planned next;
-    bool has_next;
-    struct mono waited_until; /* when an action last got its budget: those behind it could not begin before */
-    uint32_t made;            /* numbers the names it gives */
-    int32_t surplus;          /* files it added less those it trashed: trashing evens it out */
-    char own_folders[APP_OWN_FOLDERS][DRIVE_ID_MAX + 1]; /* folders it made and may trash; "": none */
+    struct app_stream stream;
+    struct app_background background;
+    struct app_foreground foreground;
+    struct deliveries deliveries;
 };
 
 enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinfo *ei) WARN_UNUSED;

@@ -21,7 +21,7 @@ static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r
     w->meter.interval.waited_us += waited;
     c->waited_us += waited;
     if (c->cause == CAUSE_ACTION)
-        c->app->waited_until = mono_now();
+        c->app->foreground.waited_until = mono_now();
     return again;
 }
 

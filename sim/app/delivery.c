@@ -177,7 +177,7 @@ static bool expect_in(struct app *a, const char *folder_id, struct change *c, st
 void delivery_event(struct app *a, const struct api_event *ev)
 {
     struct mono now = mono_now();
-    if (!ev->file_id || ev->op == OP_COUNT || a->stream_bytes_per_s)
+    if (!ev->file_id || ev->op == OP_COUNT || a->stream.bytes_per_s)
         return;
     struct change *c = change_of(of_account(a->login->account), key_of(ev->op, ev->file_id), delivery_identity(ev));
     if (c->told.us == 0)

@@ -53,5 +53,5 @@ void action_new_name(struct action *x, const char *verb, const char *ext, char d
 {
     struct app *a = x->app;
     snprintf(dst, DRIVE_NAME_MAX + 1, "%s %04x-%u-%u%s%s", verb, (unsigned)(a->w->run_key & 0xffff), a->index,
-             ++a->made, ext[0] ? "." : "", ext);
+             ++a->foreground.made, ext[0] ? "." : "", ext);
 }

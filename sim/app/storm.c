@@ -57,7 +57,7 @@ void storm_figures(const struct worker *w, struct result *r)
 {
     double slow = 0;
     for (uint32_t i = 0; i < w->fleet.n; i++)
-        slow += w->fleet.apps[i].stream_bytes_per_s > 0;
+        slow += w->fleet.apps[i].stream.bytes_per_s > 0;
     if (w->conf.slow_readers > 0) {
         result_figure(r, "slow_readers", "apps", slow, 0);
         result_figure(r, "slow_readers", "streams_ended", (double)w->streams.slow_ended, 0);

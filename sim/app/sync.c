@@ -18,14 +18,14 @@ static MAY_YIELD void heartbeat(struct app *a)
 {
     struct call c = CALL(a, CAUSE_HEARTBEAT);
     struct api_result r;
-    struct mono was_due = a->heartbeat_due;
-    a->heartbeat_due = mono_add(mono_now(), DRIVE_HEARTBEAT_US);
+    struct mono was_due = a->background.heartbeat_due;
+    a->background.heartbeat_due = mono_add(mono_now(), DRIVE_HEARTBEAT_US);
     do
         api_heartbeat(a->api, &r);
     while (call_again(&c, &r));
     if (strcmp(r.code, API_CODE_ABSENT) == 0) {
         a->w->server.no_heartbeat = true;
-        a->heartbeat_due = MONO_NEVER;
+        a->background.heartbeat_due = MONO_NEVER;
         return;
     }
     call_record(&c, OP_HEARTBEAT, &r, was_due);
@@ -33,21 +33,21 @@ static MAY_YIELD void heartbeat(struct app *a)
 
 static MAY_YIELD void heartbeat_if_due(struct app *a)
 {
-    if (!worker_draining(a->w) && mono_passed(a->heartbeat_due))
+    if (!worker_draining(a->w) && mono_passed(a->background.heartbeat_due))
         heartbeat(a);
 }
 
 /* Failures hold the background back for a while, so that a server in trouble is not asked in a tight loop. */
 static void failed(struct app *a)
 {
-    int64_t wait = backoff_next_us(&a->retry_backoff, &a->rng, RETRY_FIRST_US, RETRY_MOST_US);
-    a->retry_due = mono_add(mono_now(), wait);
+    int64_t wait = backoff_next_us(&a->background.backoff, &a->rng, RETRY_FIRST_US, RETRY_MOST_US);
+    a->background.retry_due = mono_add(mono_now(), wait);
 }
 
 static void succeeded(struct app *a)
 {
-    backoff_reset(&a->retry_backoff);
-    a->retry_due.us = 0;
+    backoff_reset(&a->background.backoff);
+    a->background.retry_due.us = 0;
 }
 
 /* What became of a listing. STALE: a write of the app's own overtook it. */
@@ -133,7 +133,7 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
         struct call c = CALL(a, cause);
         do {
             arena_reset(mem);
-            api_changes(a->api, a->cursor, mem, &ch, &r);
+            api_changes(a->api, a->background.cursor, mem, &ch, &r);
         } while (call_again(&c, &r));
         if (strcmp(r.code, API_CODE_ABSENT) == 0) {
             r.outcome = OUT_OK; /* known from now on: worker.server.caps */
@@ -144,10 +144,10 @@ static MAY_YIELD bool ask_changes(struct app *a, enum cause cause)
         if (r.outcome != OUT_OK)
             break;
         mark(a, &ch);
-        a->resync |= ch.resync;
-        memcpy(a->cursor, ch.cursor, sizeof(a->cursor));
+        a->background.resync |= ch.resync;
+        memcpy(a->background.cursor, ch.cursor, sizeof(a->background.cursor));
     } while (ch.has_more && !worker_draining(a->w));
-    if (r.outcome == OUT_OK && a->w->server.caps & API_CAP_FEED && !a->resync && !ch.has_more)
+    if (r.outcome == OUT_OK && a->w->server.caps & API_CAP_FEED && !a->background.resync && !ch.has_more)
         delivery_shown(a, VIEW_NONE, asked);
     arena_free(&mem);
     return r.outcome == OUT_OK;
@@ -162,30 +162,30 @@ static bool has_feed(const struct app *a)
 static MAY_YIELD void check(struct app *a, bool minute)
 {
     enum cause cause = minute ? CAUSE_MINUTE_CHECK : CAUSE_RELIST;
-    a->gather_due.us = 0; /* events from here on ask again */
+    a->background.gather_due.us = 0; /* events from here on ask again */
     if (minute)
-        a->minute_due = mono_add(mono_now(), worker_poll_us(a->w));
+        a->background.minute_due = mono_add(mono_now(), worker_poll_us(a->w));
     bool had_feed = has_feed(a), ok = !had_feed || ask_changes(a, cause);
-    if (ok && !a->resync)
+    if (ok && !a->background.resync)
         ok = list_folders(a, (minute || had_feed) && !has_feed(a), cause); /* had_feed: it was lost just now */
     if (ok) {
         succeeded(a);
         return;
     }
     failed(a);
-    a->gather_due = a->retry_due;
+    a->background.gather_due = a->background.retry_due;
 }
 
 static MAY_YIELD void resync(struct app *a)
 {
-    a->resync = false;
-    a->gather_due.us = 0;
+    a->background.resync = false;
+    a->background.gather_due.us = 0;
     if (list_folders(a, true, CAUSE_RELIST)) {
         succeeded(a);
         return;
     }
     failed(a);
-    a->gather_due = a->retry_due; /* those that failed are dirty: listed again then */
+    a->background.gather_due = a->background.retry_due; /* those that failed are dirty: listed again then */
 }
 
 /* ---- the first full pass ---- */
@@ -211,9 +211,9 @@ static MAY_YIELD bool first_listings(struct app *a)
 /* The cursor first: what changes while the pass runs is then asked for after it. */
 static MAY_YIELD void first_pass(struct app *a)
 {
-    if (a->pass_from.us == 0)
-        a->pass_from = mono_now();
-    bool ok = !has_feed(a) || a->cursor[0] || ask_changes(a, CAUSE_SETUP);
+    if (a->background.pass_from.us == 0)
+        a->background.pass_from = mono_now();
+    bool ok = !has_feed(a) || a->background.cursor[0] || ask_changes(a, CAUSE_SETUP);
     if (ok)
         ok = first_listings(a);
     if (worker_draining(a->w))
@@ -223,10 +223,10 @@ static MAY_YIELD void first_pass(struct app *a)
         return;
     }
     succeeded(a);
-    struct api_result r = {.outcome = OUT_OK, .sent = a->pass_from, .done = mono_now()};
+    struct api_result r = {.outcome = OUT_OK, .sent = a->background.pass_from, .done = mono_now()};
     meter_record(&a->w->meter, OP_FULL_PASS, &r, a->arrived);
-    a->listed = true;
-    a->resync = false;
+    a->background.listed = true;
+    a->background.resync = false;
     a->w->fleet.moved = r.done;
     app_kick_foreground(a);
     if (++a->w->fleet.listed == a->w->fleet.n)
@@ -238,7 +238,7 @@ static MAY_YIELD void first_pass(struct app *a)
 void sync_soon(struct app *a, uint32_t at)
 {
     a->view.open[at].dirty = true;
-    a->gather_due = mono_now();
+    a->background.gather_due = mono_now();
     app_kick_background(a);
 }
 
@@ -263,41 +263,43 @@ static void mark_named(struct app *a, const struct api_event *ev)
 void sync_event(struct app *a, const struct api_event *ev)
 {
     if (ev->resync)
-        a->resync = true;
+        a->background.resync = true;
     else if (!has_feed(a))
         mark_named(a, ev);
-    if (a->gather_due.us == 0 && !ev->resync)
-        a->gather_due = mono_add(mono_now(), GATHER_US + (int64_t)(rng_unit(&a->rng) * GATHER_SPREAD));
+    if (a->background.gather_due.us == 0 && !ev->resync)
+        a->background.gather_due = mono_add(mono_now(), GATHER_US + (int64_t)(rng_unit(&a->rng) * GATHER_SPREAD));
     app_kick_background(a);
 }
 
 struct mono sync_next_due(const struct app *a)
 {
-    struct mono held = a->retry_due, at = MONO_NEVER;
-    if (!a->listed || a->resync)
+    const struct app_background *b = &a->background;
+    struct mono held = b->retry_due, at = MONO_NEVER;
+    if (!b->listed || b->resync)
         at = held; /* at once when nothing failed */
-    if (a->listed && a->gather_due.us)
-        at = mono_earlier(at, a->gather_due);
-    if (a->listed)
-        at = mono_earlier(at, a->minute_due);
+    if (b->listed && b->gather_due.us)
+        at = mono_earlier(at, b->gather_due);
+    if (b->listed)
+        at = mono_earlier(at, b->minute_due);
     if (mono_before(at, held))
         at = held;
-    return mono_earlier(at, a->heartbeat_due);
+    return mono_earlier(at, b->heartbeat_due);
 }
 
 bool sync_step(struct app *a)
 {
-    if (mono_passed(a->heartbeat_due))
+    const struct app_background *b = &a->background;
+    if (mono_passed(b->heartbeat_due))
         heartbeat(a);
-    else if (!mono_passed(a->retry_due))
+    else if (!mono_passed(b->retry_due))
         return false;
-    else if (!a->listed)
+    else if (!b->listed)
         first_pass(a);
-    else if (a->resync)
+    else if (b->resync)
         resync(a);
-    else if (a->gather_due.us && mono_passed(a->gather_due))
+    else if (b->gather_due.us && mono_passed(b->gather_due))
         check(a, false);
-    else if (mono_passed(a->minute_due))
+    else if (mono_passed(b->minute_due))
         check(a, true);
     else
         return false;

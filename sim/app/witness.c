@@ -45,7 +45,7 @@ void witness_stream(struct app *a, enum ledger_stream what, const struct api_eve
         rec.revision = delivery_identity(ev);
         rec.size = trailing_number(ev->cursor);
     } else if (what == LEDGER_STREAM_UP) {
-        rec.size = (uint64_t)a->stream_bytes_per_s;
+        rec.size = (uint64_t)a->stream.bytes_per_s;
     }
     note(a, &rec, LEDGER_NOTE);
 }
@@ -97,7 +97,7 @@ static void witness_folder(struct app *a, uint32_t at, struct map *seen)
 {
     const struct view_folder *o = &a->view.open[at];
     struct ledger_record rec = {
-        .op = OP_LIST, .flags = o->dirty || app_deaf(a) || a->stream_bytes_per_s > 0, .size = view_items(&a->view, at)};
+        .op = OP_LIST, .flags = o->dirty || app_deaf(a) || a->stream.bytes_per_s > 0, .size = view_items(&a->view, at)};
     char key[DRIVE_ID_MAX + 60];
     rec.revision = view_hash(&a->view, at, &rec.content_key);
     snprintf(rec.file_id, sizeof(rec.file_id), "%s", view_id(&a->view, at));

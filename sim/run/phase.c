@@ -146,7 +146,7 @@ static bool all_quiet(const struct worker *w)
 static bool any_acts(const struct worker *w)
 {
     for (uint32_t i = 0; i < w->fleet.n; i++)
-        if (w->fleet.apps[i].foreground_busy)
+        if (w->fleet.apps[i].foreground.busy)
             return true;
     return false;
 }
@@ -190,7 +190,7 @@ static MAY_YIELD void wait_for_lanes(struct phases *c, struct mono until, enum p
 static void note_unlisted(struct worker *w)
 {
     for (uint32_t i = 0; i < w->fleet.n; i++) {
-        if (w->fleet.apps[i].listed || !w->fleet.apps[i].started)
+        if (w->fleet.apps[i].background.listed || !w->fleet.apps[i].started)
             continue;
         struct api_result r = {.outcome = OUT_UNFINISHED, .reason = "not finished when the run ended"};
         meter_record(&w->meter, OP_FULL_PASS, &r, (struct mono){0});
