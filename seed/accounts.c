@@ -3,99 +3,12 @@
 #include "base/mem.h"
 #include "drive/api/caps.h"
 #include "seed/crew.h"
+#include "seed/entry.h"
 #include "store/blob.h"
 #include <string.h>
 
 #define AT_ONCE    4
 #define DOOR_TRIES 5 /* to come in while another seeder opens and closes sign-up */
-
-/* Counts a call and says whether it ended well. */
-static bool well(struct seeder *s, enum drive_op op, enum err err, const struct api_result *r)
-{
-    seed_count(s, op, r);
-    return !err && r->outcome == OUT_OK;
-}
-
-static bool absent(const struct api_result *r)
-{
-    return strcmp(r->code, API_CODE_ABSENT) == 0;
-}
-
-/* ---- sign-in, within the limiter ---- */
-
-/* The first refusal tells the limiter's measure: so many went through in the time since the first, and the wait ends
- * the window. What remains is told before it is waited for. */
-static void announce_limit(struct seeder *s, int64_t wait_us)
-{
-    char wait[32], step[32];
-    unsigned each = s->signins_ok ? s->signins_ok : 1, total = s->signins_total - s->signins_kept;
-    unsigned left = total - s->signins_ok;
-    int64_t window = mono_diff(mono_now(), s->signins_since) + wait_us;
-    int64_t all = wait_us + (int64_t)((left - 1) / each) * window;
-    seed_say(s, "sign-in limited by the server: %u of %u left, about %s to wait (%u each %s)", left, total,
-             str_duration(wait, sizeof wait, all), each, str_duration(step, sizeof step, window));
-}
-
-static MAY_YIELD void wait_for_turn(struct seeder *s)
-{
-    while (!s->stop && !mono_passed(s->signin_next)) { /* which others may put off meanwhile */
-        struct mono from = mono_now();
-        coro_sleep_unless(s->ctx->loop, s->signin_next, &s->stop);
-        s->stats->waited_us += mono_diff(mono_now(), from);
-    }
-}
-
-/* "No such login yet" and, to a sign-up, "somebody was first" are answers, not failures. */
-static bool is_answer(const char *name, const struct api_result *r)
-{
-    return name ? r->status == 403 || r->status == 409 : r->status == 401;
-}
-
-/* Asks until the limiter lets it through. name NULL: signs in, else signs up. */
-static MAY_YIELD void enter(struct seeder *s, struct seed_login *l, const char *name, struct api_result *r)
-{
-    const char *password = target_password(s->ctx->target, l->email);
-    memset(r, 0, sizeof *r);
-    r->outcome = OUT_UNFINISHED;
-    while (!s->stop) {
-        wait_for_turn(s);
-        enum err err =
-            name ? api_sign_up(l->api, l->email, password, name, r) : api_enter(l->api, l->email, password, r);
-        if (!is_answer(name, r))
-            well(s, api_went_on(l->api) ? OP_ACCOUNT : OP_SIGN_IN, err, r);
-        if (r->outcome != OUT_THROTTLED)
-            break;
-        int64_t wait = r->retry_after_us > 0 ? r->retry_after_us : 5 * US_PER_S;
-        struct mono until = mono_add(mono_now(), wait < 100 * US_PER_MS ? 100 * US_PER_MS : wait);
-        if (mono_passed(s->signin_next))
-            announce_limit(s, wait);
-        if (mono_before(s->signin_next, until))
-            s->signin_next = until;
-    }
-    if (r->outcome != OUT_OK)
-        return;
-    l->signed_in = true;
-    s->signins_ok += !api_went_on(l->api);
-    s->signins_kept += api_went_on(l->api);
-}
-
-static void not_in(struct seeder *s, const struct seed_login *l, const struct api_result *r)
-{
-    if (!s->stop)
-        seed_fail(s, ERR_ENV, "%s cannot sign in: %s", l->email, r->reason[0] ? r->reason : outcome_key(r->outcome));
-}
-
-/* Signs up; when the account came to be meanwhile, by another seeder or by a try whose answer was lost, signs in. */
-static MAY_YIELD void enter_new(struct seeder *s, struct seed_login *l, const char *name, struct api_result *r)
-{
-    struct api_result in;
-    enter(s, l, name, r);
-    if (is_answer(name, r)) {
-        enter(s, l, NULL, &in);
-        if (in.status != 401)
-            *r = in;
-    }
-}
 
 /* ---- the first owner ---- */
 
@@ -103,18 +16,18 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
 {
     struct api_result r;
     bool open = false;
-    enum err err = api_signup_status(l->api, &open, &r);
-    if (!well(s, OP_ACCOUNT, err, &r)) {
-        not_in(s, l, &r);
+    api_signup_status(l->api, &open, &r);
+    if (!entry_well(s, OP_ACCOUNT, &r)) {
+        entry_failed(s, l, &r);
         return;
     }
     if (open) {
-        enter_new(s, l, "Owner", &r);
+        entry_new(s, l, "Owner", &r);
         if (r.outcome != OUT_OK)
-            not_in(s, l, &r);
+            entry_failed(s, l, &r);
         return;
     }
-    enter(s, l, NULL, &r); /* another seeder may have come first, and closed the door behind it */
+    entry_ask(s, l, NULL, &r); /* another seeder may have come first, and closed the door behind it */
     if (r.outcome != OUT_OK)
         seed_fail(s, ERR_SAFETY,
                   "the server knows no %s with this password and takes no sign-ups: it is somebody else's, or was "
@@ -125,13 +38,13 @@ static MAY_YIELD void first_sign_up(struct seeder *s, struct seed_login *l)
 static MAY_YIELD void prove_first_user(struct seeder *s, struct seed_login *l)
 {
     struct api_result r;
-    enum err err = api_signup_toggle(l->api, false, &r);
-    bool ok = well(s, OP_ACCOUNT, err, &r);
+    api_signup_toggle(l->api, false, &r);
+    bool ok = entry_well(s, OP_ACCOUNT, &r);
     if (r.status == 403)
         seed_fail(s, ERR_SAFETY, "%s is not this server's first user: it holds other users and is no throwaway server",
                   l->email);
-    else if (!ok && !absent(&r))
-        not_in(s, l, &r);
+    else if (!ok && !entry_absent(&r))
+        entry_failed(s, l, &r);
 }
 
 static MAY_YIELD void connect_bucket(struct seeder *s, struct seed_login *l)
@@ -140,38 +53,25 @@ static MAY_YIELD void connect_bucket(struct seeder *s, struct seed_login *l)
     struct api_result r;
     if (!target_has_s3(s->ctx->target) || s->stop)
         return;
-    enum err err = api_storage_config(l->api, &conf, &r);
+    api_storage_config(l->api, &conf, &r);
     if (r.outcome == OUT_CONFLICT) /* another seeder connected it meanwhile: the settings are read again */
-        err = api_storage_config(l->api, &conf, &r);
-    bool ok = well(s, OP_ACCOUNT, err, &r);
-    if (absent(&r))
+        api_storage_config(l->api, &conf, &r);
+    bool ok = entry_well(s, OP_ACCOUNT, &r);
+    if (entry_absent(&r))
         seed_say(s, "the server has no call to connect a bucket: it keeps its own");
     else if (!ok)
         seed_fail(s, ERR_ENV, "the bucket %s at %s cannot be connected: %s", conf.bucket, conf.endpoint, r.reason);
-}
-
-/* The one folder that all work stays in, where the server is not ours alone. */
-static MAY_YIELD void claim(struct seeder *s, struct seed_login *l)
-{
-    struct api_result r;
-    enum err err = api_claim(l->api, &r);
-    if (absent(&r)) /* the account is ours as a whole */
-        return;
-    if (r.outcome == OUT_REFUSED || r.outcome == OUT_CONFLICT)
-        seed_fail(s, ERR_SAFETY, "%s", r.reason);
-    else if (!well(s, OP_ACCOUNT, err, &r))
-        seed_fail(s, ERR_ENV, "%s cannot make the folder for all work: %s", l->email, r.reason);
 }
 
 static MAY_YIELD void first_owner(struct seeder *s)
 {
     struct seed_login *l = &s->accounts[0].logins[0];
     struct api_result r;
-    enter(s, l, NULL, &r);
+    entry_ask(s, l, NULL, &r);
     if (r.status == 401)
         first_sign_up(s, l);
     else if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
+        entry_failed(s, l, &r);
     if (!s->stop)
         prove_first_user(s, l);
     if (!s->stop)
@@ -179,7 +79,7 @@ static MAY_YIELD void first_owner(struct seeder *s)
     if (!s->stop)
         connect_bucket(s, l);
     if (!s->stop)
-        claim(s, l);
+        entry_claim(s, l);
 }
 
 /* ---- everyone else ---- */
@@ -188,8 +88,8 @@ static MAY_YIELD bool let_sign_up(struct seeder *s, bool on)
 {
     struct seed_login *admin = &s->accounts[0].logins[0];
     struct api_result r;
-    enum err err = api_signup_toggle(admin->api, on, &r);
-    if (well(s, OP_ACCOUNT, err, &r) || absent(&r)) /* absent: it is never off */
+    api_signup_toggle(admin->api, on, &r);
+    if (entry_well(s, OP_ACCOUNT, &r) || entry_absent(&r)) /* absent: it is never off */
         return true;
     seed_fail(s, ERR_ENV, "sign-up cannot be switched %s: %s", on ? "on" : "off", r.reason);
     return false;
@@ -199,22 +99,22 @@ static MAY_YIELD bool let_sign_up(struct seeder *s, bool on)
 static MAY_YIELD void sign_in_or_up(struct seeder *s, struct seed_login *l, bool *opened)
 {
     struct api_result r;
-    enter(s, l, NULL, &r);
+    entry_ask(s, l, NULL, &r);
     if (r.status != 401) {
         if (r.outcome != OUT_OK)
-            not_in(s, l, &r);
+            entry_failed(s, l, &r);
         return;
     }
     for (unsigned tries = 0; tries < DOOR_TRIES && r.outcome != OUT_OK && !s->stop; tries++) {
         if (!*opened && !(*opened = let_sign_up(s, true)))
             return;
-        enter_new(s, l, l->email, &r);
+        entry_new(s, l, l->email, &r);
         if (r.status != 403)
             break;
         *opened = false; /* another seeder closed the door just now */
     }
     if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
+        entry_failed(s, l, &r);
 }
 
 struct logins {
@@ -228,7 +128,7 @@ static MAY_YIELD void other_owners(struct seeder *s)
     for (size_t a = 1; a < s->n_accounts && !s->stop; a++) {
         sign_in_or_up(s, &s->accounts[a].logins[0], &opened);
         if (!s->stop)
-            claim(s, &s->accounts[a].logins[0]);
+            entry_claim(s, &s->accounts[a].logins[0]);
     }
     if (opened)
         let_sign_up(s, false);
@@ -253,7 +153,7 @@ static MAY_YIELD void list_sub_users(struct seeder *s, unsigned account, struct 
         api_sub_users(l->api, mem, out, &r);
         again = seed_login_give(s, l, OP_ACCOUNT, &r);
     }
-    if (absent(&r))
+    if (entry_absent(&r))
         s->own_sub_users = false;
     else if (r.outcome != OUT_OK && !s->stop)
         seed_fail(s, ERR_ENV, "the sub-users of %s cannot be listed: %s", s->accounts[account].logins[0].email,
@@ -297,9 +197,9 @@ static MAY_YIELD void sign_in_one(struct seeder *s, void *arg, size_t i)
     struct logins *logins = arg;
     struct seed_login *l = logins->all[i];
     struct api_result r;
-    enter(s, l, NULL, &r);
+    entry_ask(s, l, NULL, &r);
     if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
+        entry_failed(s, l, &r);
     logins->crew.done++;
 }
 
@@ -360,77 +260,12 @@ static void make_logins(struct seeder *s)
     }
 }
 
-/* ---- logins that were given ---- */
-
-static MAY_YIELD void enter_given(struct seeder *s, struct seed_login *l, const char *name)
-{
-    const struct api_conf conf = api_conf_of(s->ctx);
-    struct errinfo why = {0};
-    struct api_result r;
-    snprintf(l->email, sizeof l->email, "%s", name);
-    if (api_new(&l->api, &conf, &why)) {
-        seed_fail(s, ERR_ENV, "%s", err_message(&why));
-        return;
-    }
-    enter(s, l, NULL, &r);
-    if (r.outcome != OUT_OK)
-        not_in(s, l, &r);
-}
-
-static bool same_tree(const struct seed_login *a, const struct seed_login *b)
-{
-    return strcmp(api_tree(a->api), api_tree(b->api)) == 0;
-}
-
-/* Each login to those that work in the same tree; a tree beyond those planned for is not used. */
-static void place_login(struct seeder *s, struct seed_login *l, size_t *trees)
-{
-    size_t a = 0;
-    while (a < *trees && !same_tree(&s->accounts[a].logins[0], l))
-        a++;
-    if (a == s->n_accounts || s->accounts[a].n_logins > (size_t)s->conf->sub_users) {
-        api_free(&l->api);
-        return;
-    }
-    struct seed_account *acc = &s->accounts[a];
-    acc->logins = mem_realloc_array(acc->logins, acc->n_logins + 1, sizeof *acc->logins);
-    l->account = (unsigned)a;
-    acc->logins[acc->n_logins++] = *l;
-    *trees += a == *trees;
-}
-
-static MAY_YIELD void given_logins(struct seeder *s)
-{
-    const struct target *t = s->ctx->target;
-    size_t trees = 0;
-    s->accounts = mem_zalloc(s->n_accounts * sizeof *s->accounts);
-    s->signins_total = (unsigned)t->n_logins;
-    for (size_t i = 0; i < t->n_logins && !s->stop; i++) {
-        struct seed_login l = {0};
-        enter_given(s, &l, t->logins[i].name);
-        if (s->stop)
-            api_free(&l.api);
-        else
-            place_login(s, &l, &trees);
-    }
-    if (!s->stop && trees < s->n_accounts)
-        seed_fail(s, ERR_ENV, "the given logins work in %zu tree%s: --accounts %zu needs as many", trees,
-                  trees == 1 ? "" : "s", s->n_accounts);
-    for (size_t a = 0; a < s->n_accounts && !s->stop; a++) {
-        if (s->accounts[a].n_logins < 1 + (size_t)s->conf->sub_users)
-            seed_say(s, "the server signs nobody up: %zu given login%s work%s instead of %lld", s->accounts[a].n_logins,
-                     s->accounts[a].n_logins == 1 ? "" : "s", s->accounts[a].n_logins == 1 ? "s" : "",
-                     (long long)s->conf->sub_users + 1);
-        claim(s, &s->accounts[a].logins[0]);
-    }
-}
-
 void seed_accounts(struct seeder *s)
 {
     s->own_sub_users = true;
     s->signins_since = s->last_ok = mono_now();
     if (target_logins_given(s->ctx->target)) {
-        given_logins(s);
+        seed_given_logins(s);
         return;
     }
     make_logins(s);
