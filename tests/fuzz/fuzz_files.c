@@ -1,9 +1,11 @@
 /* Small files that people and other programs write: .env, a list of users, known_hosts, a run's note, counts of an
- * audit log; and the names that generators bear in Redis. The first byte says which; what is read adds up, a refusal
- * says why. */
+ * audit log, a fixture; and the names that generators bear in Redis. The first byte says which; what is read adds up, a
+ * refusal says why. */
 #include "base/dotenv.h"
 #include "base/log.h"
 #include "checks/evidence/journal.h"
+#include "drive/stack/manifest.h"
+#include "drive/stack/state.h"
 #include "drive/target.h"
 #include "folder.h"
 #include "net/ssh.h"
@@ -100,10 +102,36 @@ static void read_counts(const void *p, size_t n)
     buf_done(&text);
 }
 
+static void read_manifest(const void *p, size_t n)
+{
+    struct manifest m, again;
+    struct errinfo ei = {0};
+    struct buf text = BUF_INIT(64 << 10);
+    enum err e = manifest_parse(&m, (struct sv){p, n}, &ei);
+    MUST(e == ERR_OK || (e == ERR_ENV && ei.msg[0]));
+    if (e == ERR_OK && manifest_text(&m, &text) == ERR_OK)
+        MUST(manifest_parse(&again, (struct sv){text.data, text.len}, &ei) == ERR_OK);
+    buf_done(&text);
+}
+
+static void read_pack(const void *p, size_t n)
+{
+    struct pack_sum read, plain;
+    struct errinfo ei = {0};
+    char out[256];
+    const char *file = folder_write("pack", p, n);
+    snprintf(out, sizeof(out), "%s/unfolded", folder);
+    enum err e = pack_unfold(file, out, NULL, &read, &ei);
+    MUST(e == ERR_OK || ei.msg[0]);
+    MUST(pack_digest(file, NULL, &plain, &ei) == ERR_OK && plain.size == n);
+    MUST(e || memcmp(plain.sha256, read.sha256, sizeof(read.sha256)) == 0);
+    MUST(stack_remove_tree(out, &ei) == ERR_OK);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const void *p, size_t n) = {read_env, read_users, read_known_hosts,
-                                                               read_run, read_name,  read_counts};
+    static void (*const readers[])(const void *p, size_t n) = {read_env,  read_users,  read_known_hosts, read_run,
+                                                               read_name, read_counts, read_manifest,    read_pack};
     if (size == 0 || size > 8192)
         return 0;
     char *exact = mem_dup(data + 1, size - 1);

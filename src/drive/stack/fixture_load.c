@@ -7,6 +7,7 @@
 #include "drive/limits.h"
 #include "drive/stack/fixture_impl.h"
 #include "drive/stack/part.h"
+#include "net/work.h"
 #include "store/kv.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -142,11 +143,21 @@ static MAY_YIELD enum err make_beside(struct loading *l, struct errinfo *ei)
     return fixture_blame(&l->database, &l->objects, ei);
 }
 
+/* Thousands of files: in a thread, so that the loop can start what is to be there again. */
+static void remove_beside(void *arg)
+{
+    struct loading *l = arg;
+    struct errinfo why;
+    if (stack_remove_tree(l->next, &why))
+        LOGW("stack", "%s", err_message(&why));
+}
+
 static void forget_beside_task(void *arg)
 {
     struct loading *l = arg;
     struct errinfo why;
-    if (fixture_db_clear(l->stack, &why) || stack_remove_tree(l->next, &why))
+    work_run(l->stack->work, remove_beside, l);
+    if (fixture_db_clear(l->stack, &why))
         LOGW("stack", "%s", err_message(&why));
 }
 
@@ -246,19 +257,20 @@ static MAY_YIELD enum err put_in_place(struct loading *l, struct errinfo *ei)
     return err;
 }
 
-/* Whatever becomes of it, the store is there again. */
-static MAY_YIELD enum err load(struct loading *l, struct errinfo *ei)
+/* Whatever became of it: the parts are there again, what is not used is not. */
+static MAY_YIELD enum err go_on(struct loading *l, bool server, enum err err, struct errinfo *ei)
 {
+    struct stack *s = l->stack;
     struct errinfo why = {0};
     struct group g = {0};
-    enum err err = make_beside(l, ei);
-    if (!err)
-        err = put_in_place(l, ei);
-    l->stack->cancelled = false;
-    group_spawn(l->stack->loop, &g, forget_beside_task, l);
-    enum err store = stack_part_start(l->stack, stack_store.name, &why);
-    group_wait(l->stack->loop, &g);
-    return err || !store ? err : err_set(ei, store, "the store does not come back: %s", err_message(&why));
+    s->cancelled = false;
+    group_spawn(s->loop, &g, forget_beside_task, l);
+    enum err store = stack_part_start(s, stack_store.name, &why);
+    if (store && !err)
+        err = err_set(ei, store, "the store does not come back: %s", err_message(&why));
+    err = fixture_go_on(s, server, err, ei);
+    group_wait(s->loop, &g);
+    return err;
 }
 
 enum err fixture_load(struct stack *s, const char *dir, const char *name, struct fixture_info *out, struct errinfo *ei)
@@ -282,8 +294,10 @@ enum err fixture_load(struct stack *s, const char *dir, const char *name, struct
     if (!err) {
         err = fixture_still(s, &was_up, ei);
         if (!err)
-            err = load(&l, ei);
-        err = fixture_go_on(s, was_up || (!err && l.m.own_server), err, ei);
+            err = make_beside(&l, ei);
+        if (!err)
+            err = put_in_place(&l, ei);
+        err = go_on(&l, was_up || (!err && l.m.own_server), err, ei);
     }
     fixture_place_close(&at);
     *out = l.m.info;
