@@ -154,6 +154,8 @@ static MAY_YIELD enum err presence_start(struct server *s, struct errinfo *ei)
         e = beat(s, ei);
     if (e == ERR_OK)
         group_spawn(s->loop, &p->beater, beat_in_coroutine, s);
+    else
+        MEM_FREE(s->presence);
     return e;
 }
 

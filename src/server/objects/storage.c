@@ -279,18 +279,9 @@ void storage_look(struct server *s)
 
 /* ---- the part ---- */
 
-static MAY_YIELD enum err storage_start(struct server *s, struct errinfo *ei)
-{
-    s->storage = mem_zalloc(sizeof(*s->storage));
-    s->storage->work = work_new(s->loop, s->store_threads);
-    return storage_refresh(s, ei);
-}
-
 static MAY_YIELD void storage_stop(struct server *s)
 {
     struct storage *st = s->storage;
-    if (!st)
-        return;
     group_wait(s->loop, &st->looking);
     work_free(&st->work);
     if (s->blob)
@@ -303,6 +294,16 @@ static MAY_YIELD void storage_stop(struct server *s)
     }
     settings_done(&st->settings);
     MEM_FREE(s->storage);
+}
+
+static MAY_YIELD enum err storage_start(struct server *s, struct errinfo *ei)
+{
+    s->storage = mem_zalloc(sizeof(*s->storage));
+    s->storage->work = work_new(s->loop, s->store_threads);
+    enum err e = storage_refresh(s, ei);
+    if (e != ERR_OK)
+        storage_stop(s);
+    return e;
 }
 
 const struct server_part storage_part = {"storage", storage_start, storage_stop};
