@@ -39,8 +39,7 @@ struct bulk {
     struct upload_form form;
     struct bulk_item **items;
     size_t n, cap;
-    int64_t room, taken; /* bytes the account has room for; of them taken by this request */
-    bool limited;
+    int64_t room, taken; /* bytes the account has room for, or META_NO_LIMIT; taken by this request so far */
     struct sem puts;
     struct group group;
     struct bulk_folder *folders;
@@ -78,8 +77,7 @@ static void item_fail_transfer(struct bulk_item *it, enum err e, const struct er
 static void item_fail_size(struct bulk_item *it, int64_t max)
 {
     struct bulk *b = it->bulk;
-    const char *detail =
-        arena_printf(b->r->mem, "{\"required\":%lld,\"available\":%lld}", (long long)max + 1, (long long)max);
+    const char *detail = meta_room_detail(b->r->mem, max + 1, max);
     if (max < b->r->server->conf->max_upload_bytes) {
         item_refuse(it, "STORAGE_LIMIT_EXCEEDED", detail);
         return;
@@ -128,7 +126,7 @@ static MAY_YIELD bool take_item(struct bulk *b, struct bulk_item *it)
         item_fail(it, 400, "INVALID_NAME", problem);
         return true;
     }
-    if (b->limited && b->room - b->taken < max)
+    if (b->room - b->taken < max)
         max = b->room > b->taken ? b->room - b->taken : 0;
     /* A place among the puts first: so many bodies at most wait in memory. */
     sem_take(s->loop, &b->puts, 1);
@@ -157,23 +155,16 @@ static MAY_YIELD bool take_item(struct bulk *b, struct bulk_item *it)
 /* Before the first body: what the account has room for, and whether the folder is there. */
 static MAY_YIELD bool admit(struct bulk *b)
 {
-    static const char sql[] = "SELECT storage_limit - storage_used - storage_reserved FROM users WHERE id = $1";
     struct request *r = b->r;
-    struct pg_result *res = NULL;
     struct errinfo ei;
-    if (pg_run(r->server->pg, sql, 1, &b->who.account_id, &res, &ei) != ERR_OK) {
+    int64_t least = r->content_length - BULK_FRAMING_MAX;
+    if (meta_room(r->server, &b->who, &b->room, &ei) != ERR_OK) {
         reply_error(r, &ei);
         return false;
     }
-    b->limited = pg_rows(res) > 0 && !pg_is_null(res, 0, 0);
-    b->room = b->limited ? pg_i64(res, 0, 0) : 0;
-    pg_result_free(&res);
-    int64_t least = r->content_length - BULK_FRAMING_MAX;
-    if (!b->limited || least <= b->room)
+    if (least <= b->room)
         return true;
-    meta_reply_refusal(r, "STORAGE_LIMIT_EXCEEDED",
-                       arena_printf(r->mem, "{\"required\":%lld,\"available\":%lld}", (long long)least,
-                                    (long long)(b->room > 0 ? b->room : 0)));
+    meta_reply_refusal(r, "STORAGE_LIMIT_EXCEEDED", meta_room_detail(r->mem, least, b->room));
     return false;
 }
 

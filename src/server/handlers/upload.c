@@ -65,23 +65,17 @@ static int64_t least_bytes(const struct request *r)
 /* A body of known size was judged by admit; one without is bounded by what the account has room for. */
 static MAY_YIELD bool set_bound(struct incoming *in)
 {
-    static const char sql[] = "SELECT storage_limit - storage_used - storage_reserved FROM users WHERE id = $1";
-    struct request *r = in->r;
-    struct pg_result *res = NULL;
     struct errinfo ei;
+    int64_t room;
     if (multipart_bytes_left(in->form.m) >= 0)
         return true;
-    if (pg_run(r->server->pg, sql, 1, &in->who.account_id, &res, &ei) != ERR_OK) {
-        reply_error(r, &ei);
+    if (meta_room(in->r->server, &in->who, &room, &ei) != ERR_OK) {
+        reply_error(in->r, &ei);
         return false;
     }
-    if (pg_rows(res) > 0 && !pg_is_null(res, 0, 0)) {
-        int64_t room = pg_i64(res, 0, 0) + in->old_size;
-        in->max_is_quota = room < in->max;
-        if (in->max_is_quota)
-            in->max = room > 0 ? room : 0;
-    }
-    pg_result_free(&res);
+    in->max_is_quota = room != META_NO_LIMIT && room + in->old_size < in->max;
+    if (in->max_is_quota)
+        in->max = room + in->old_size > 0 ? room + in->old_size : 0;
     return true;
 }
 
@@ -91,9 +85,7 @@ static MAY_YIELD void reply_over_bound(struct incoming *in)
         form_reply_too_large(in->r, in->max + 1, in->max);
         return;
     }
-    meta_reply_refusal(
-        in->r, "STORAGE_LIMIT_EXCEEDED",
-        arena_printf(in->r->mem, "{\"required\":%lld,\"available\":%lld}", (long long)in->max + 1, (long long)in->max));
+    meta_reply_refusal(in->r, "STORAGE_LIMIT_EXCEEDED", meta_room_detail(in->r->mem, in->max + 1, in->max));
 }
 
 static MAY_YIELD bool take_time(struct incoming *in)

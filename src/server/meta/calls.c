@@ -176,6 +176,18 @@ enum err meta_copy_commit(struct server *s, const struct meta_who *who, const ch
     WRITE_LONG("drive_copy_commit($1, $2, $3)");
 }
 
+enum err meta_room(struct server *s, const struct meta_who *who, int64_t *bytes, struct errinfo *ei)
+{
+    static const char text[] = "SELECT storage_limit - storage_used - storage_reserved FROM users WHERE id = $1";
+    struct pg_result *res = NULL;
+    enum err err = pg_run(s->pg, text, 1, &who->account_id, &res, ei);
+    if (err)
+        return err;
+    *bytes = pg_rows(res) > 0 && !pg_is_null(res, 0, 0) ? pg_i64(res, 0, 0) : META_NO_LIMIT;
+    pg_result_free(&res);
+    return ERR_OK;
+}
+
 enum err meta_upload_check(struct server *s, const struct meta_who *who, const char *parent, uint64_t bytes,
                            struct arena *mem, struct meta_result *out, struct errinfo *ei)
 {

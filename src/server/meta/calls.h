@@ -53,6 +53,10 @@ MAY_YIELD enum err meta_restore(struct server *s, const struct meta_who *who, co
 MAY_YIELD enum err meta_copy_commit(struct server *s, const struct meta_who *who, const char *job_id, struct arena *mem,
                                     struct meta_result *out, struct errinfo *ei) WARN_UNUSED;
 
+/* Bytes that the account has room for now, beside what is reserved; below 0 when its limit was lowered. */
+#define META_NO_LIMIT INT64_MAX
+MAY_YIELD enum err meta_room(struct server *s, const struct meta_who *who, int64_t *bytes,
+                             struct errinfo *ei) WARN_UNUSED;
 /* Would a body be refused? No row: no. Judged without waiting for writes, before the body is read. */
 MAY_YIELD enum err meta_upload_check(struct server *s, const struct meta_who *who, const char *parent, uint64_t bytes,
                                      struct arena *mem, struct meta_result *out, struct errinfo *ei) WARN_UNUSED;

@@ -52,6 +52,8 @@ const struct meta_change *meta_refusal(const struct meta_result *res);
 /* Answers a refusal with its status, sentence, code, and the fields of its detail. Codes are those of sql/. */
 MAY_YIELD void meta_reply_refusal(struct request *r, const char *code, const char *detail);
 int meta_refusal_status(const char *code);
+/* The detail of STORAGE_LIMIT_EXCEEDED, in mem; available below 0 is told as 0. */
+const char *meta_room_detail(struct arena *mem, int64_t required, int64_t available);
 /* As an item of a bulk answer: its sentence. Static unless mem is used for the figures. */
 const char *meta_refusal_text(struct arena *mem, const char *code, const char *detail);
 

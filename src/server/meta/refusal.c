@@ -2,6 +2,7 @@
  * table. The code is what the function said and what the client reads in "error". */
 #include "base/mem.h"
 #include "server/meta/meta.h"
+#include <inttypes.h>
 #include <string.h>
 
 struct refusal {
@@ -67,6 +68,12 @@ const char *meta_refusal_text(struct arena *mem, const char *code, const char *d
     const char *text = sentence(mem, refusal_find(code), d);
     json_free(&d);
     return text;
+}
+
+const char *meta_room_detail(struct arena *mem, int64_t required, int64_t available)
+{
+    return arena_printf(mem, "{\"required\":%" PRId64 ",\"available\":%" PRId64 "}", required,
+                        available > 0 ? available : 0);
 }
 
 int meta_refusal_status(const char *code)
