@@ -51,10 +51,10 @@ like $h->{out}, qr/^ +\d+\.\d s  for +\d+\.\d s  ordered: fill postgres$/m, 'so 
 subtest 'the time axis' => sub {
     my @ordered = grep { $_->{ordered} } @{ $json->{timeline} };
     is scalar @ordered, scalar @orders, 'all that was ordered';
-    for my $i (0 .. $#orders) {
-        my ($verb, $part, $at, $for) = @{ $orders[$i] };
-        my $o = $ordered[$i] // next;
-        is $o->{what}, "$verb $part", "$verb $part";
+    for (@orders) { # each by a process of its own: on a slow machine one may be overtaken
+        my ($verb, $part, $at, $for) = @$_;
+        my ($o, @more) = grep { $_->{what} eq "$verb $part" } @ordered;
+        ok $o && !@more, "$verb $part" or next;
         cmp_ok $o->{at_seconds}, '>=', $at - 0.01, '… not too early';
         cmp_ok $o->{seconds}, '>=', $for, '… and so long';
     }
@@ -72,7 +72,13 @@ subtest 'the schedule' => sub {
     is $n->{planned}, 6 * 2 * 27, 'planned';
     is $n->{done} + $n->{conflicts} + $n->{failed} + $n->{during_outage} + $n->{unfinished} + $n->{nothing_to_act_on} + $n->{not_started},
         $n->{planned}, 'each action has one end';
-    cmp_ok $n->{not_started}, '<', $n->{planned} / 10, 'nearly all were started: an app that waits for a copy does nothing else';
+    my ($away, $asked) = (0, 0);
+    $away += $_->{seconds} for grep { $_->{ordered} } @{ $json->{timeline} };
+    $asked += $_->[3] for @orders;
+    SKIP: {
+        skip "this machine needs $away s for outages of $asked s", 1 if $away > 1.5 * $asked;
+        cmp_ok $n->{not_started}, '<', $n->{planned} / 10, 'nearly all were started: an app that waits for a copy does nothing else';
+    }
     cmp_ok $n->{during_outage}, '>', 0, 'some failed in an outage';
     is $json->{failed}, 0, 'which is no failure' or diag explain $json->{failures};
     my ($most) = sort { $b <=> $a } map { $json->{operations}{$_}{from_due}{max_ms} // 0 } qw(download save upload);

@@ -34,14 +34,16 @@ like $clean{locks}, qr/; a save and a lock under another login's lock were refus
 my $seed = 1;
 for (@groups) {
     my ($load, @faults) = @$_;
-    my $r = look($stack, \@faults, { args => \@ARGS, %$load }, $seed++);
-    note sprintf 'took %.1f s', $r->{seconds};
-    is $r->{status}, 1, "@faults: not healthy" or diag $r->{out}, $r->{err};
-    for (@faults) {
-        my ($name) = /^([^=]+)/;
-        my $f = fault_of($name);
-        ok scalar(grep { $_ =~ $f->{says} } @{ $r->{found}{ $f->{check} } // [] }), "$name: found by $f->{check}" or diag $r->{out};
+    my @planted = map { fault_of(/^([^=]+)/) } @faults;
+    my (%found, $r);
+    for (1 .. 3) { # whether one strikes is chance, and a slow machine gives it few
+        $r = look($stack, \@faults, { args => \@ARGS, %$load }, $seed++);
+        note sprintf 'took %.1f s', $r->{seconds};
+        is $r->{status}, 1, "@faults: not healthy" or diag $r->{out}, $r->{err};
+        for my $f (@planted) { $found{ $f->{fault} } += grep { $_ =~ $f->{says} } @{ $r->{found}{ $f->{check} } // [] } }
+        last if !grep { !$found{ $_->{fault} } } @planted;
     }
+    ok $found{ $_->{fault} }, "$_->{fault}: found by $_->{check}" or diag $r->{out} for @planted;
 }
 
 done_testing;
