@@ -114,12 +114,24 @@ static double share(const struct baseline *b, enum base_row row)
                                                                                    : -1;
 }
 
-static void print_table(const struct baseline *b, FILE *out)
+static bool asked_for(const struct opt_list *only, const char *name)
+{
+    struct opt_words words = {.list = only};
+    struct sv one;
+    while (opt_words_next(&words, &one))
+        if (sv_eq_cstr(one, name))
+            return true;
+    return only->n == 0;
+}
+
+static void print_table(const struct baseline *b, const struct opt_list *only, FILE *out)
 {
     char value[32], part[64], line[200];
     fprintf(out, "%-9s %-38s %12s       %s\n", "layer", "figure", "value", "of the layer below");
     for (unsigned i = 0; i < BASE_COUNT; i++) {
         const struct baseline *known = b->known[i] ? b : NULL;
+        if (!asked_for(only, layers[rows[i].layer].name))
+            continue;
         double s = share(b, (enum base_row)i);
         str_format(value, sizeof(value), b->value[i] < 100 ? "%.1f" : "%.0f", b->value[i]);
         part[0] = '\0';
@@ -138,38 +150,68 @@ static void print_table(const struct baseline *b, FILE *out)
             fprintf(out, "%s: %s\n", layers[l].name, b->why[l]);
 }
 
-/* The link where the most is lost: the row that reaches the smallest share of the layer it rests on. */
-static void print_slowest(const struct baseline *b, FILE *out)
+/* The link where the most is lost: the row that reaches the smallest share of the layer it rests on; BASE_COUNT: none
+ * was measured together with what is below it. */
+static enum base_row slowest_row(const struct baseline *b)
 {
-    int slowest = -1;
+    enum base_row slowest = BASE_COUNT;
     for (unsigned i = 0; i < BASE_COUNT; i++) {
         double s = share(b, (enum base_row)i);
-        if (s >= 0 && (slowest < 0 || s < share(b, (enum base_row)slowest)))
-            slowest = (int)i;
+        if (s >= 0 && (slowest == BASE_COUNT || s < share(b, slowest)))
+            slowest = (enum base_row)i;
     }
-    if (slowest < 0) {
-        fprintf(out, "slowest link: not known, since no layer was measured together with one above it\n");
-        return;
+    return slowest;
+}
+
+static char *slowest_text(const struct baseline *b, enum base_row row, char *dst, size_t n)
+{
+    double s = share(b, row);
+    str_format(dst, n, "%s, %s: %.1f %s, %.*f %% of %s, %s", layers[rows[row].layer].name, rows[row].text,
+               b->value[row], rows[row].unit, s < 0.1 ? 1 : 0, s * 100, layers[rows[rows[row].below].layer].name,
+               rows[rows[row].below].text);
+    return dst;
+}
+
+static void print_slowest(const struct baseline *b, FILE *out)
+{
+    char line[300] = "not known, since no layer was measured together with one above it";
+    enum base_row slowest = slowest_row(b);
+    if (slowest != BASE_COUNT)
+        slowest_text(b, slowest, line, sizeof(line));
+    fprintf(out, "slowest link: %s\n", line);
+}
+
+/* The table for machines: what was measured, each with its share of what it rests on; and the slowest link. */
+static void write_json(const struct baseline *b, struct result *r)
+{
+    struct buf json = BUF_INIT(64u << 10), sentence = BUF_INIT(1024);
+    struct jsonw w;
+    char text[300];
+    jsonw_init(&w, &json);
+    jsonw_array(&w, NULL);
+    for (unsigned i = 0; i < BASE_COUNT; i++) {
+        if (!b->known[i])
+            continue;
+        double s = share(b, (enum base_row)i);
+        jsonw_object(&w, NULL);
+        jsonw_str(&w, "layer", layers[rows[i].layer].name);
+        jsonw_str(&w, "figure", rows[i].key);
+        jsonw_str(&w, "text", rows[i].text);
+        jsonw_f64(&w, "value", b->value[i], 1);
+        jsonw_str(&w, "unit", rows[i].unit);
+        jsonw_measured(&w, "ratio", s, 4);
+        jsonw_str(&w, "of", s >= 0 ? rows[rows[i].below].key : NULL);
+        jsonw_end_object(&w);
     }
-    double s = share(b, (enum base_row)slowest);
-    char line[300];
-    str_format(line, sizeof(line), "slowest link: %s, %s: %.1f %s, %.*f %% of %s, %s", layers[rows[slowest].layer].name,
-               rows[slowest].text, b->value[slowest], rows[slowest].unit, s < 0.1 ? 1 : 0, s * 100,
-               layers[rows[rows[slowest].below].layer].name, rows[rows[slowest].below].text);
-    fprintf(out, "%s\n", line);
+    jsonw_end_array(&w);
+    result_part(r, "layers", &w);
+    enum base_row slowest = slowest_row(b);
+    jsonw_init(&w, &sentence);
+    jsonw_str(&w, NULL, slowest == BASE_COUNT ? NULL : slowest_text(b, slowest, text, sizeof(text)));
+    result_part(r, "slowest_link", &w);
 }
 
 /* ---- the run ---- */
-
-static bool asked_for(const struct opt_list *only, const char *name)
-{
-    struct opt_words words = {.list = only};
-    struct sv one;
-    while (opt_words_next(&words, &one))
-        if (sv_eq_cstr(one, name))
-            return true;
-    return only->n == 0;
-}
 
 static enum err verify(const void *arg, struct errinfo *ei)
 {
@@ -225,8 +267,9 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     }
     ctx->on_interrupt = NULL;
     fputc('\n', ctx->out);
-    print_table(&b, ctx->out);
+    print_table(&b, &o->only, ctx->out);
     print_slowest(&b, ctx->out);
+    write_json(&b, ctx->result);
     for (unsigned i = 0; i < BASE_COUNT; i++)
         if (b.known[i])
             result_figure(ctx->result, "baseline", rows[i].key, b.value[i], 1);

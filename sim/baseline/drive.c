@@ -170,5 +170,7 @@ enum err baseline_drive(struct baseline *b, struct errinfo *ei)
     enum err e = target_require_url(b->ctx->target, ei);
     if (e == ERR_OK)
         e = target_probe(b->ctx, ei);
+    if (e == ERR_OK) /* the probe has said that it is the right server: sessions of earlier commands may be used */
+        api_space_keep(b->ctx->space, b->ctx->target, b->ctx->common->fresh_sign_in);
     return e == ERR_OK ? solo_run(&s, b->ctx, ei) : e;
 }

@@ -15,7 +15,7 @@
 struct node {
     struct node *parent; /* NULL: the root */
     const char *id, *name;
-    bool dead;
+    bool dead, folder;
 };
 struct names {
     struct arena *mem;
@@ -99,6 +99,8 @@ static void settle_at(struct names *n, struct node *node, struct node *parent, c
 static struct node *add(struct names *n, const char *id, struct node *parent, const char *name)
 {
     struct node *node = arena_alloc(n->mem, sizeof *node);
+    if (parent)
+        parent->folder = true;
     *node = (struct node){.parent = parent, .id = arena_strdup(n->mem, id), .name = arena_strdup(n->mem, name)};
     map_put(n->ids, sv_of(node->id), node);
     put_place(n, node, parent, name);
@@ -148,6 +150,19 @@ bool names_known(const struct names *n, const char *id)
 {
     const struct node *node = node_of(n, id);
     return node && alive(node);
+}
+
+void names_note_folder(struct names *n, const char *id, bool folder)
+{
+    struct node *node = node_of(n, id);
+    if (node)
+        node->folder = folder;
+}
+
+bool names_is_folder(const struct names *n, const char *id)
+{
+    const struct node *node = node_of(n, id);
+    return node && node->folder;
 }
 
 enum err names_path(const struct names *n, const char *id, struct buf *out)

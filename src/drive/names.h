@@ -16,6 +16,9 @@ void names_free(struct names **n);
  * itself gives, or NULL; an entry known by it that turns up elsewhere has been moved there. */
 const char *names_id(struct names *n, const char *parent, const char *name, const char *own);
 bool names_known(const struct names *n, const char *id); /* and alive */
+/* As it was last seen; an entry that has others below it is a folder without being told. */
+void names_note_folder(struct names *n, const char *id, bool folder);
+bool names_is_folder(const struct names *n, const char *id);
 /* "Projects/2024/a b.pdf", each name as it is, no slash at the ends; "" for NULL, the root. ERR_NOTFOUND: unknown, or
  * dead, or below what is dead. */
 enum err names_path(const struct names *n, const char *id, struct buf *out) WARN_UNUSED;

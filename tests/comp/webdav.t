@@ -51,6 +51,16 @@ spew("$dir/saves", "save 1\n");
     like $r->{out}, qr/no versions: saves unconditionally/, 'is a fallback, and said';
 }
 
+# ---- servers that want a folder's path with its slash (RFC 4918, 5.2), and give tokens without brackets
+{
+    my $d = seeded(strict => 1);
+    my $r = run_on($d, 'bulk');
+    is $r->{status}, 0, 'a folder is copied and deleted by its path with a slash' or diag $r->{out}, $r->{err};
+    $r = run_on($d, qw(run 1 2 60 2 --mix), "$dir/saves");
+    is $r->{status}, 0, 'saves under locks whose tokens come bare' or diag $r->{out}, $r->{err};
+    cmp_ok $r->{json}{operations}{lock}{ok} // 0, '>', 0, 'locks were had';
+}
+
 # ---- C14: hrefs
 for my $hrefs (qw(raw absolute)) {
     my $d = seeded(hrefs => $hrefs);

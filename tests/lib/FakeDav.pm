@@ -15,6 +15,7 @@ package FakeDav;
 #   app => { ann => 'token' }                     # app passwords: the account's own is refused
 #   empty => 1                                    # every upload is stored as nothing
 #   strangers => ['carol'], redirect => $url, locks => 0, slash => 1 (a folder without its slash is redirected)
+#   strict => 1                                   # … or cannot be deleted, moved, copied; a lock's token comes without brackets
 #   $d->log; $d->tree; $d->url; $d->stop;
 #
 # Core modules only.
@@ -161,6 +162,7 @@ sub handle {
     return (404, undef, '<title>404 Not Found</title>') if index($path, $root) != 0;
     $path = substr $path, length $root;
     return (301, undef, '', "Location: $target/") if $c->{slash} && !$slash && $self->{tree}{$path} && $self->{tree}{$path}{dir};
+    return (409, undef, '') if $c->{strict} && !$slash && $method =~ /^(?:DELETE|MOVE|COPY)$/ && $self->{tree}{$path} && $self->{tree}{$path}{dir};
     $self->{tree}{''} //= { dir => 1, rev => 0, id => 0, at => 0 };
     my $code = $self->can("do_$method") or return (405, undef, '');
     return $code->($self, $path, $h, $body, $root);
@@ -301,7 +303,8 @@ sub do_LOCK {
     $self->store($path, '') if $new;
     my ($owner) = $body =~ m{<D:owner>(.*?)</D:owner>};
     $self->{locks}{$path} = { token => 'urn:uuid:' . ++$self->{n}, owner => $owner, until => time + ($ttl // 120) };
-    return ($new ? 201 : 200, 'application/xml', '', "Lock-Token: <$self->{locks}{$path}{token}>");
+    my $token = $self->{locks}{$path}{token};
+    return ($new ? 201 : 200, 'application/xml', '', $self->{c}{strict} ? "Lock-Token: $token" : "Lock-Token: <$token>");
 }
 sub do_UNLOCK {
     my ($self, $path, $h) = @_;

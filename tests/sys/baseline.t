@@ -24,6 +24,13 @@ subtest 'all of them' => sub {
         cmp_ok $base->{$_}, '>', 0, $_ for @figures;
     }
     is scalar keys %$base, 18, 'eighteen in all';
+    my $all = json_file("$stack->{dir}/b.json");
+    is scalar @{ $all->{layers} }, 18, 'the table as JSON';
+    my ($up) = grep { $_->{figure} eq 'drive_upload_64m_mb_per_s' } @{ $all->{layers} };
+    is $up->{of}, 'store_put_64m_mb_per_s', 'what a figure rests on';
+    cmp_ok abs($up->{ratio} - $base->{drive_upload_64m_mb_per_s} / $base->{store_put_64m_mb_per_s}), '<', 0.02, 'and its share of that';
+    is "slowest link: $all->{slowest_link}", ($r->{out} =~ /^(slowest link: .*)$/m)[0], 'and the slowest link';
+    is $all->{sessions}{signed_in}, 0, 'with the sessions of the command before' or diag $r->{out};
     my ($share) = $r->{out} =~ /^drive +64 MiB uploads +[\d.]+ MB\/s +([\d.]+) x store: 64 MiB objects put$/m;
     ok $share && abs($share - $base->{drive_upload_64m_mb_per_s} / $base->{store_put_64m_mb_per_s}) < 0.02, 'a share is one of the layer below';
     my @shares = $r->{out} =~ /([\d.]+) x \w+: /g;
@@ -55,6 +62,7 @@ subtest 'what is not there' => sub {
     is $r->{status}, 3, 'a Redis that does not answer: status 3';
     like $r->{out}, qr/^redis: not measured: /m, 'named';
     like $r->{out}, qr/^postgres +commits of one row, one at a time +[\d.]+ /m, 'the others are measured';
+    unlike $r->{out}, qr/^disk /m, 'and no word of those that were not asked for';
     $r = Sim::sim([qw(baseline --time 100ms --only network)], dir => $stack->{dir}, env => { PATH => "$stack->{dir}/bin" });
     is $r->{status}, 3, 'no iperf3, asked for';
     like $r->{err}, qr/iperf3 is not installed: apt-get install iperf3/, 'says what to install';

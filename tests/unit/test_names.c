@@ -32,6 +32,24 @@ static void ids_stay_when_paths_change(void **state)
     names_free(&n);
 }
 
+static void folders_are_known(void **state)
+{
+    (void)state;
+    struct names *n = names_new();
+    const char *a = names_id(n, NULL, "a", NULL), *b = names_id(n, NULL, "b", NULL);
+    assert_false(names_is_folder(n, a));
+    (void)names_id(n, a, "f.txt", NULL); /* something is in it */
+    assert_true(names_is_folder(n, a));
+    names_note_folder(n, b, true);
+    assert_true(names_is_folder(n, b));
+    names_note_folder(n, b, false); /* somebody put a file there */
+    assert_false(names_is_folder(n, b));
+    assert_false(names_is_folder(n, NULL));
+    names_note_folder(n, "nobody", true);
+    assert_false(names_is_folder(n, "nobody"));
+    names_free(&n);
+}
+
 static void another_process_gives_the_same_ids(void **state)
 {
     (void)state;
@@ -114,6 +132,7 @@ int main(void)
         cmocka_unit_test(ids_stay_when_paths_change), cmocka_unit_test(another_process_gives_the_same_ids),
         cmocka_unit_test(the_dead_do_not_come_back),  cmocka_unit_test(a_move_under_way),
         cmocka_unit_test(ids_of_the_server),          cmocka_unit_test(a_ring_has_no_path),
+        cmocka_unit_test(folders_are_known),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

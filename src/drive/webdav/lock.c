@@ -28,12 +28,11 @@ static bool is_token(struct sv s)
     return s.n > 0 && s.n <= DRIVE_ID_MAX;
 }
 
-/* "<opaquelocktoken:…>" without its brackets; false: none, or too long. */
+/* "<opaquelocktoken:…>" without its brackets, which one server in the field leaves out; false: none, or too long. */
 static bool token_of(struct sv header, char dst[DRIVE_ID_MAX + 1])
 {
-    if (header.n < 3 || header.p[0] != '<' || header.p[header.n - 1] != '>')
-        return false;
-    struct sv token = {header.p + 1, header.n - 2};
+    bool coded = header.n > 2 && header.p[0] == '<' && header.p[header.n - 1] == '>';
+    struct sv token = {header.p + coded, header.n - 2 * coded};
     if (is_token(token))
         snprintf(dst, DRIVE_ID_MAX + 1, SV_FMT, SV_ARG(token));
     return is_token(token);

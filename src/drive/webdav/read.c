@@ -102,9 +102,11 @@ enum err dav_look(struct api *a, struct buf *path, struct dav_look *out, struct 
 }
 
 /* The id of what stands at a place; a server's own ids count where it has them. */
-static const char *id_of(struct api *a, const char *parent, const char *name, const char *own_id)
+static const char *id_of(struct api *a, const char *parent, const char *name, const char *own_id, bool folder)
 {
-    return names_id(a->names, parent, name, own_id && *own_id ? own_id : NULL);
+    const char *id = names_id(a->names, parent, name, own_id && *own_id ? own_id : NULL);
+    names_note_folder(a->names, id, folder);
+    return id;
 }
 
 static void fill(struct drive_file *out, const struct dav_look *look, struct arena *mem)
@@ -129,7 +131,7 @@ struct dav_look dav_look_at_new(struct api *a, const char *parent, const char *n
         err = dav_look(a, &path, &look, &r);
         (void)err; /* not seen: then it is without version and size */
     }
-    const char *id = id_of(a, parent, name, look.own_id);
+    const char *id = id_of(a, parent, name, look.own_id, folder || look.folder);
     if (!out)
         return look;
     *out = (struct drive_file){.id = arena_strdup(mem, id), .name = arena_strdup(mem, name), .size = -1};
@@ -283,7 +285,7 @@ static void on_listed(void *arg, const char *name, const struct dav_item *item)
         return;
     const char *own_id = item->own_id && strlen(item->own_id) <= DRIVE_ID_MAX ? item->own_id : NULL;
     struct drive_file *f = room(l);
-    *f = (struct drive_file){.id = arena_strdup(l->mem, id_of(l->a, l->folder, name, own_id)),
+    *f = (struct drive_file){.id = arena_strdup(l->mem, id_of(l->a, l->folder, name, own_id, item->folder)),
                              .name = arena_strdup(l->mem, name),
                              .parent_id = arena_strdup(l->mem, l->folder),
                              .size = item->folder ? -1 : item->size,

@@ -124,9 +124,10 @@ struct relocation {
 static MAY_YIELD enum err relocate(struct api *a, const struct relocation *m, struct api_result *r)
 {
     struct buf path, destination;
-    if (!dav_path(a, m->id, false, &path, r))
+    bool folder = names_is_folder(a->names, m->id); /* RFC 4918, 5.2: its path ends in a slash; nginx insists */
+    if (!dav_path(a, m->id, folder, &path, r))
         return ERR_OK;
-    if (!dav_destination(a, m->parent, m->name, false, &destination, r)) {
+    if (!dav_destination(a, m->parent, m->name, folder, &destination, r)) {
         buf_done(&path);
         return ERR_OK;
     }
@@ -244,7 +245,7 @@ enum err webdav_trash(struct api *a, const char *const *ids, size_t n, struct ap
     api_result_init(r);
     for (size_t i = 0; i < n && !err && r->outcome == OUT_OK; i++) {
         struct buf path;
-        if (!dav_path(a, ids[i], false, &path, r))
+        if (!dav_path(a, ids[i], names_is_folder(a->names, ids[i]), &path, r))
             return ERR_OK;
         a->extra += i > 0;
         err = dav_perform(a, &(struct dav_call){.method = "DELETE", .path = &path, .write = true}, r);
