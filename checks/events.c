@@ -261,7 +261,7 @@ static const char *silent_text(const struct judge *k, char *dst, size_t n)
 static void sum_up(struct judge *k)
 {
     const struct event_summary *s = &k->sum;
-    char text[60] = "", p99[60] = "", silent[100], others[100] = "";
+    char text[60] = "", p99[60] = "", silent[100], others[100] = "", expected[32], seen[32];
     if (s->resynced)
         snprintf(text, sizeof(text), ", %" PRIu64 " covered by a resync", s->resynced);
     if (hist_count(k->lag) > 0)
@@ -269,10 +269,11 @@ static void sum_up(struct judge *k)
     if (k->others)
         snprintf(others, sizeof(others), "; not timed, as somebody else changed the item too: %" PRIu64, k->others);
     check_summary(k->r,
-                  "%" PRIu64 " expected on %s, %" PRIu64 " seen, %" PRIu64 " lost, %" PRIu64 " duplicate, %" PRIu64
+                  "%s expected on %s, %s seen, %" PRIu64 " lost, %" PRIu64 " duplicate, %" PRIu64
                   " out of order, %" PRIu64 " late%s%s%s%s",
-                  s->expected, COUNTED(k->streams, "stream"), s->seen, s->lost, s->duplicate, s->out_of_order, s->late,
-                  text, p99, silent_text(k, silent, sizeof(silent)), others);
+                  str_thousands(expected, sizeof(expected), s->expected), COUNTED(k->streams, "stream"),
+                  str_thousands(seen, sizeof(seen), s->seen), s->lost, s->duplicate, s->out_of_order, s->late, text,
+                  p99, silent_text(k, silent, sizeof(silent)), others);
 }
 
 static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)

@@ -30,24 +30,24 @@
 /* clang-format off */
 #define COMMANDS(X) \
     X(stack) \
-    X(fixture) \
     X(seed) \
+    X(fixture) \
     X(run) \
+    X(check) \
+    X(report) \
     X(bigfiles) \
     X(bulk) \
     X(refusals) \
     X(reads) \
-    X(ramp) \
-    X(check) \
-    X(mix) \
-    X(clean) \
     X(pairs) \
+    X(ramp) \
     X(baseline) \
     X(http) \
+    X(mix) \
     X(stop) \
+    X(clean) \
     X(serve) \
-    X(doctor) \
-    X(report)
+    X(doctor)
 /* clang-format on */
 #define X(name) extern const struct command cmd_##name;
 COMMANDS(X)

@@ -238,14 +238,16 @@ static void print_rest(const struct stats_op *o, FILE *out)
 {
     static const struct {
         enum outcome outcome;
-        const char *text;
-    } rows[] = {{OUT_CONFLICT, "conflicts"}, {OUT_THROTTLED, "throttled"}, {OUT_OUTAGE, "during an outage"}};
+        const char *one, *text;
+    } rows[] = {{OUT_CONFLICT, "conflict", "conflicts"},
+                {OUT_THROTTLED, "throttled", "throttled"},
+                {OUT_OUTAGE, "during an outage", "during an outage"}};
     const char *sep = "      ";
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         unsigned long long n = o->by_outcome[rows[i].outcome];
         if (!n)
             continue;
-        fprintf(out, "%s%llu %s", sep, n, rows[i].text);
+        fprintf(out, "%s%llu %s", sep, n, n == 1 ? rows[i].one : rows[i].text);
         sep = ", ";
     }
     fputc('\n', out);

@@ -169,7 +169,7 @@ static void table_of_few(void **state)
     char *text = text_of(table, &s);
     assert_non_null(strstr(text, "\nlist                     0       1         -         -         -         -\n"));
     assert_non_null(strstr(text, "\nsave                     1       0       7.0       7.0       7.0       7.0      1 "
-                                 "conflicts\n"));
+                                 "conflict\n"));
     assert_null(strstr(text, "download"));
     assert_null(strchr(text, '\x1b'));
     free(text);

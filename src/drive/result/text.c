@@ -141,9 +141,10 @@ static void print_summaries(const struct result *r, FILE *out)
     char a[32], b[32], c[32];
 
     if (r->apps.known) {
-        fprintf(out, "apps      %s planned, streams up %s, at most %s at once",
-                str_thousands(a, sizeof a, r->apps.planned), str_thousands(b, sizeof b, r->apps.streams_up),
-                str_thousands(c, sizeof c, r->apps.streams_peak));
+        fprintf(out, "apps      %s planned", str_thousands(a, sizeof a, r->apps.planned));
+        if (!r->caps_known || r->caps & API_CAP_EVENTS)
+            fprintf(out, ", streams up %s, at most %s at once", str_thousands(b, sizeof b, r->apps.streams_up),
+                    str_thousands(c, sizeof c, r->apps.streams_peak));
         if (r->apps.rss_bytes_per_app > 0)
             fprintf(out, "; %s of memory an app", str_bytes(a, sizeof a, (uint64_t)r->apps.rss_bytes_per_app));
         fputc('\n', out);
