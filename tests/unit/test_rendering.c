@@ -263,6 +263,7 @@ static void rows_are_tables(void **state)
     fill(&r);
     add_part(&r, "reads", "{\"list_hot\":{\"what\":\"a <page>\",\"rows\":200,\"alone\":{\"p95_ms\":7.25}}}");
     add_part(&r, "http", "{\"complete\":9,\"failures\":{\"connect\":0},\"from_due_ms\":{\"min\":0.5,\"p100\":3}}");
+    result_figure(&r, "uploads", "mb_per_s", 5.5, 1);
     struct check_result *c = result_check(&r, "ledger");
     c->status = CHECK_NOT_RUN;
     snprintf(c->summary, sizeof(c->summary), "no store is named");
@@ -270,6 +271,7 @@ static void rows_are_tables(void **state)
     assert_true(holds(text, "<tr><td>a &lt;page&gt;</td><td></td><td class=\"n\">200</td><td class=\"n\">–</td>"
                             "<td class=\"n\">7.2</td>"));
     assert_true(holds(text, "<tr><td>from due</td><td class=\"n\">0.500</td>"));
+    assert_true(holds(text, "<tr><td>uploads</td><td>mb per s</td><td class=\"n\">5.5</td></tr>"));
     assert_int_equal(count(text, "Stages of a request"), 1);
     assert_int_equal(count(text, "<h2>Refusals"), 0);
     assert_true(holds(text, "likewise ledger"));

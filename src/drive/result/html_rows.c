@@ -126,8 +126,66 @@ static void put_table(struct markup *m, const struct shown_rows *t, const struct
     markup_put(m, "</section>\n");
 }
 
+/* ---- figures ---- */
+
+/* What every command tells of itself, or what stands elsewhere on the page. */
+static bool is_common(const char *key)
+{
+    static const char *const common[] = {"causes", "apps",    "generator", "sessions", "server",
+                                         "events", "outages", "verdict",   "error",    "capabilities"};
+    for (size_t i = 0; i < ARRAY_LEN(common); i++)
+        if (strcmp(key, common[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A section of figures holds numbers alone. */
+static bool is_section(const struct json *v)
+{
+    const struct json *figure = json_first(v);
+    if (!json_is_object(v) || !json_key(v) || is_common(json_key(v)) || !figure)
+        return false;
+    while (figure && json_is_number(figure))
+        figure = json_next(figure);
+    return !figure;
+}
+
+static void put_section(struct markup *m, const struct json *section)
+{
+    double n;
+    for (const struct json *figure = json_first(section); figure; figure = json_next(figure)) {
+        (void)json_f64(figure, &n);
+        markup_put(m, "<tr>");
+        put_key(m, json_key(section));
+        put_key(m, json_key(figure));
+        markup_putf(m, "<td class=\"n\">%.10g</td></tr>\n", n);
+    }
+}
+
+/* Of a command that makes figures, they are what it was called for. */
+static void put_figures(struct markup *m, const struct doc *d)
+{
+    static const char *const names[] = {"of", "figure", "value"};
+    bool any = false;
+    for (const struct json *v = json_first(d->root); v; v = json_next(v)) {
+        if (!is_section(v))
+            continue;
+        if (!any) {
+            markup_put(m, "<section><h2>Figures</h2>\n");
+            html_table(m, "What this command measured", names, ARRAY_LEN(names), 2);
+        }
+        put_section(m, v);
+        any = true;
+    }
+    if (!any)
+        return;
+    html_table_end(m);
+    markup_put(m, "</section>\n");
+}
+
 void html_rows(struct markup *m, const struct doc *d)
 {
+    put_figures(m, d);
     for (size_t i = 0; i < ARRAY_LEN(tables); i++)
         put_table(m, &tables[i], json_get(d->root, tables[i].key));
 }
