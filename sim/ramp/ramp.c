@@ -21,6 +21,7 @@
 #define TICK_US       (200 * US_PER_MS)
 #define PROBES        5
 #define QUIET_IN_ROW  3
+#define LAST_WORD_US  (15 * US_PER_S)
 #define QUIET_MORE_US (5 * US_PER_MS) /* above twice the quiet time: what any machine adds by chance */
 
 void ramp_say(const struct ramp *r, const char *fmt, ...)
@@ -37,38 +38,53 @@ void ramp_say(const struct ramp *r, const char *fmt, ...)
 
 /* ---- quiet ---- */
 
-/* How long a small question takes, whose answer no step makes longer; -1: this server has none, or it failed. */
-static MAY_YIELD int64_t probe(struct ramp *r)
+/* How long a small question takes, whose answer no step makes longer; -1: this server has none, or it failed.
+ * *answered: it said something. */
+static MAY_YIELD int64_t probe(struct ramp *r, bool *answered)
 {
     struct arena *mem = arena_new(4096);
     struct drive_listing l;
     struct api_result res;
     api_list(r->w->roster.logins[0].api, NULL, mem, &l, &res);
     arena_free(&mem);
+    *answered |= res.status != 0;
     return res.outcome == OUT_OK ? mono_diff(res.done, res.sent) : -1;
 }
 
 static MAY_YIELD void learn_quiet(struct ramp *r)
 {
+    bool answered = false;
     r->quiet_us = -1;
     for (int i = 0; i < PROBES; i++) {
-        int64_t us = probe(r);
+        int64_t us = probe(r, &answered);
         if (us > r->quiet_us)
             r->quiet_us = us;
     }
 }
 
-static MAY_YIELD void drain(struct ramp *r, struct ramp_step *s)
+/* After the last step any answer will do: no step may end with a server that is gone, and nobody say so. */
+static MAY_YIELD enum err drain(struct ramp *r, struct ramp_step *s, bool last, struct errinfo *ei)
 {
-    struct mono began = mono_now(), limit = mono_add(began, r->conf->drain_us);
+    int64_t most_us = last && r->conf->drain_us > LAST_WORD_US ? LAST_WORD_US : r->conf->drain_us;
+    struct mono began = mono_now(), limit = mono_add(began, most_us);
     int quiet = 0;
-    while (r->quiet_us >= 0 && quiet < QUIET_IN_ROW && !mono_passed(limit) && !worker_draining(r->w)) {
-        int64_t us = probe(r);
-        quiet = us >= 0 && us <= 2 * r->quiet_us + QUIET_MORE_US ? quiet + 1 : 0;
+    bool asked = false, answered = false;
+    char text[32];
+    while (r->quiet_us >= 0 && !(last ? answered : quiet == QUIET_IN_ROW) && !mono_passed(limit) &&
+           !worker_draining(r->w)) {
+        int64_t took = probe(r, &answered);
+        asked = true;
+        quiet = took >= 0 && took <= 2 * r->quiet_us + QUIET_MORE_US ? quiet + 1 : 0;
         ramp_progress(r, s, "all gone, waiting for quick answers");
-        worker_sleep(r->w, TICK_US, PHASE_DRAIN);
+        if (!last || !answered)
+            worker_sleep(r->w, TICK_US, PHASE_DRAIN);
     }
-    s->drained_us = mono_diff(mono_now(), began);
+    int64_t us = mono_diff(mono_now(), began);
+    s->drained_us = last ? 0 : us;
+    if (!asked || answered || worker_draining(r->w))
+        return ERR_OK;
+    return err_set(ei, ERR_ENV, "the server has answered nothing for %s after the step of %s: the ramp ends",
+                   str_duration(text, sizeof(text), us), COUNTED(s->asked, "session"));
 }
 
 /* ---- one step ---- */
@@ -187,11 +203,10 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
         return e;
     }
     s->held = !worker_draining(r->w);
-    if (r->n < conf->steps.n * conf->repeat || conf->limit)
-        drain(r, s);
+    e = drain(r, s, r->n == conf->steps.n * conf->repeat && !conf->limit, ei);
     ramp_progress_end(r);
     ramp_print_step(r, s);
-    return ERR_OK;
+    return e;
 }
 
 /* ---- before and after ---- */

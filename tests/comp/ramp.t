@@ -139,6 +139,24 @@ is $h->{status}, 130, 'interrupted' or diag $h->{out}, $h->{err};
 is scalar @{ report()->{steps} }, 1, 'no further step is begun';
 is report()->{steps}[0]{ok} + report()->{steps}[0]{unfinished}, 3, 'its sessions are accounted for';
 
+# ---- a server that is gone for good: its report, and no step more
+sub gone_at {
+    my ($rule, $sign_in, @args) = @_; # once it was asked for so many sign-ins
+    my $gone = FakeDrive->new(sub_users => 1, folders => 1, files => 1);
+    $gone->rule(method => 'POST', path => qr{^/api/login$}, @$rule);
+    my $h = sim_start(['ramp', @args, qw(--session sign-in --arrive 0 --drain 500ms --no-stop --json r.json)], dir => $dir, env => { TMA_URL => $gone->url });
+    ok wait_until(sub { $gone->count(qr{^POST /api/login$}) >= $sign_in }), 'gone: a ramp at work';
+    $gone->outage(600);
+    sim_finish($h);
+    is $h->{status}, 3, 'gone: status 3' or diag $h->{out}, $h->{err};
+    like $h->{err}, qr/the server has answered nothing for \S+ \S+ after the step of 1 session: the ramp ends/, 'gone: says so' or diag $h->{out};
+    return;
+}
+gone_at([delay => 0], 4, join(',', (1) x 60), qw(--hold 500ms --settle 0)); # one of the set-up
+cmp_ok scalar @{ report()->{steps} }, '<', 60, 'gone: no further step';
+gone_at([after => 1, delay => 600], 2, 1, qw(--hold 0));
+is report()->{steps}[0]{failed}, 1, 'gone in the last step: it is told' or diag slurp("$dir/r.json");
+
 # ---- what cannot be asked for
 for (['25:400'], ['0'], ['5', '--arrive', 'fast'], ['5', '--session', 'download'], ['5', '--link', '110'], ['5', '--settle', '2s', '--hold', '1s'],
      ['5', '--session', 'apps', '--hold', '0'], ['5', '--expect', 'knee'], ['5', '--expect', 'p95_upload@6<1s'], ['5', '--stop-on', 'knee>3'],
