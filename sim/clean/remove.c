@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AT_ONCE 500
+#define AT_ONCE     500
+#define JOB_MOST_US (3600 * US_PER_S) /* of one portion: a job that hangs in the server holds nobody up for ever */
 
 void clean_left(struct clean *c, const char *fmt, ...)
 {
@@ -57,7 +58,7 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, const stru
 
 static MAY_YIELD bool remove_tree(struct clean *c, struct clean_account *a)
 {
-    struct remover m = {.ctx = c->ctx, .api = a->api, .stop = &c->stop};
+    struct remover m = {.ctx = c->ctx, .api = a->api, .stop = &c->stop, .limit_us = JOB_MOST_US};
     const struct job_caller calls = remover_caller(&m);
     struct mono began = mono_now();
     char why[200] = "interrupted", took[32];
