@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/work.h"
+#include "sim/app/profile.h"
 #include "sim/app/turn.h"
 #include "sim/clean/clean.h"
 
@@ -55,23 +56,6 @@ static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
                "it cannot be signed in to with this password (%d %s), so it may be somebody else's", r.status,
                r.reason);
     api_free(&a->api);
-}
-
-static MAY_YIELD void find_id(struct clean *c, struct clean_account *a)
-{
-    const struct http_req req = {.method = "GET", .path = "/api/profile"};
-    struct http_resp resp;
-    struct json *j = NULL;
-    c->requests++;
-    if (!a->owner.id) {
-        if (httpc_perform(api_peer(a->api), &req, &resp, NULL) == ERR_OK &&
-            json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) == ERR_OK) {
-            const char *id = json_str(json_get(j, "id"));
-            a->owner.id = mem_strdup(id ? id : json_str(json_get(json_get(j, "user"), "id")));
-        }
-        json_free(&j);
-        http_resp_done(&resp);
-    }
 }
 
 static MAY_YIELD void find_subs(struct clean *c, struct clean_account *a)
@@ -129,7 +113,9 @@ static MAY_YIELD struct clean_account *add_account(struct clean *c, const char *
     sign_in(c, a);
     if (!a->api)
         return a;
-    find_id(c, a);
+    c->requests++;
+    if (!a->owner.id)
+        a->owner.id = profile_read_id(api_peer(a->api));
     find_subs(c, a);
     find_holdings(c, a);
     remember(c, &a->owner);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "drive/api/caps.h"
 #include "drive/wire.h"
+#include "sim/app/profile.h"
 #include "sim/app/remover.h"
 #include "sim/app/turn.h"
 
@@ -100,23 +101,6 @@ static MAY_YIELD void owner_in(struct stage *s)
     api_free(&s->logins[WHO_OWNER]);
     LOGW("refusals", "no account of our own can be made (%s): " ADMIN " serves instead", r.reason);
     sign_in_as(s, WHO_OWNER, ADMIN);
-}
-
-static MAY_YIELD void find_account_id(struct stage *s)
-{
-    const struct http_req req = {.method = "GET", .path = "/api/profile"};
-    struct http_resp resp;
-    struct json *j = NULL;
-    s->requests++;
-    if (httpc_perform(api_peer(s->logins[WHO_OWNER]), &req, &resp, NULL) == ERR_OK && resp.status == 200 &&
-        json_parse(buf_cstr(&resp.body), resp.body.len, &j, NULL) == ERR_OK) {
-        const char *id = json_str(json_get(j, "id"));
-        if (!id)
-            id = json_str(json_get(json_get(j, "user"), "id"));
-        s->account_id = mem_strdup(id);
-    }
-    json_free(&j);
-    http_resp_done(&resp);
 }
 
 /* ---- sub-users ---- */
@@ -395,7 +379,8 @@ enum err stage_build(struct stage *s, struct errinfo *ei)
     owner_in(s);
     if (!s->logins[WHO_OWNER])
         return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "%s", s->why[WHO_OWNER]);
-    find_account_id(s);
+    s->requests++;
+    s->account_id = profile_read_id(api_peer(s->logins[WHO_OWNER]));
     caps_tell(s->ctx, caps_ask(s->logins[WHO_OWNER]));
     char why[160];
     if (s->own_account)

@@ -1,0 +1,9 @@
+#ifndef SIM_APP_PROFILE_H
+#define SIM_APP_PROFILE_H
+/* What a login's own profile tells where the wire is TMA Cloud's: asked by hand, since no other server has it.
+ * Layer 3. */
+#include "net/httpc.h"
+
+/* The id of the account that the peer is signed in as; NULL: not told. The caller frees. */
+MAY_YIELD char *profile_read_id(struct httpc_peer *peer);
+#endif
