@@ -227,10 +227,8 @@ static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *e
     plan(&s);
     say_plan(&s);
     enum err err = ERR_OK;
-    if (c->explain) {
-        for (size_t i = 0; i < s.n_accounts; i++)
-            seed_explain(&s.trees[i], ctx->out);
-    }
+    if (c->explain)
+        seed_explain(&s);
     ctx->on_interrupt = on_interrupt;
     ctx->on_interrupt_arg = &s;
     if (!c->explain) {

@@ -153,7 +153,22 @@ static void explain_names(const struct planned *t, FILE *out)
             100 * foreign / files, 100 * spaces / files, 100 * longs / files, longest);
 }
 
-void seed_explain(const struct planned *t, FILE *out)
+/* The figures of the plan, as those of what is made stand in the JSON. */
+static void add_plan(const struct planned *t, struct tree_summary *sum)
+{
+    sum->known = true;
+    sum->folders += t->counts.folders;
+    sum->bytes += t->bytes;
+    sum->depth = t->depth > sum->depth ? t->depth : sum->depth;
+    for (uint32_t i = 0; i < t->counts.folders; i++) {
+        const struct planned_folder *d = &t->folders[i];
+        sum->files += d->n_files;
+        sum->hot_folders += d->hot;
+        sum->hot_files += d->hot ? d->n_files : 0;
+    }
+}
+
+static void explain(const struct planned *t, FILE *out)
 {
     char manifest[65], bytes[32];
     planned_manifest(t, NULL, 1, true, manifest);
@@ -164,4 +179,14 @@ void seed_explain(const struct planned *t, FILE *out)
     explain_files_a_folder(t, out);
     explain_sizes(t, out);
     explain_names(t, out);
+}
+
+void seed_explain(struct seeder *s)
+{
+    struct tree_summary *sum = &s->ctx->result->tree;
+    for (size_t i = 0; i < s->n_accounts; i++) {
+        explain(&s->trees[i], s->ctx->out);
+        add_plan(&s->trees[i], sum);
+    }
+    planned_manifest(s->trees, NULL, s->n_accounts, true, sum->manifest_sha256);
 }

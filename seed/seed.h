@@ -102,6 +102,6 @@ MAY_YIELD bool seed_reads_as(struct seeder *s, unsigned account, const char *id,
 MAY_YIELD void seed_verify_content(struct seeder *s); /* of some files, by reading them */
 void seed_summarise(struct seeder *s);                /* fills result->tree, says what differs */
 
-/* explain.c: made against target; asks no server */
-void seed_explain(const struct planned *t, FILE *out);
+/* explain.c: what is planned against its targets, and into result->tree; asks no server */
+void seed_explain(struct seeder *s);
 #endif

@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use HTTP::Tiny;
 use JSON::PP;
+use File::Temp ();
 use Test::More;
 use lib 'tests/lib';
 use Sim;
@@ -157,9 +158,11 @@ is files($third) + files($third, 'owner-2@load.test'), $made[0]{tree}{files}, 't
 }
 
 # --explain asks nobody.
-my $x = sim([qw(seed 9 1 --explain)]);
+my $promised = File::Temp->new;
+my $x = sim([qw(seed 9 1 --explain --json), "$promised"]);
 is $x->{status}, 0, 'explain' or diag $x->{err};
 like $x->{out}, qr/folders +2,194 +2,194/, 'explain: made against target';
 like $x->{out}, qr/files +16,787 +16,787/, 'explain: files';
+is_deeply [@{ json_file("$promised")->{tree} }{qw(folders files hot_folders hot_files)}], [2194, 16_787, 22, 3357], 'explain: in the JSON as well';
 
 done_testing;
