@@ -170,7 +170,9 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 240)],
     };
 }
 
-# From another machine: one that shares Redis alone.
+# From another machine: one that shares Redis alone. The store is first let finish what four hundred sessions have sent.
+serve();
+ok wait_until(sub { $stack->sim(['doctor'], target())->{out} =~ /^  ok +S3 bucket .* work$/m }), 'the store answers';
 my $h = $stack->start([qw(ramp 3 --no-stop --session upload:1KiB --arrive 0 --hold 10min --run-dir afar)], target());
 ok said('afar', 'sessions.csv', qr/,upload,/), 'a generator at work';
 my $redis = $stack->env->{REDIS_URL};
