@@ -7,14 +7,16 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "drive/stack/fixture.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/ports.h"
 #include "drive/stack/seeded.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
+#include <fts.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -204,17 +206,35 @@ enum err stack_state_save(struct stack *s, struct errinfo *ei)
 
 /* ---- removing ---- */
 
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+/* In the order of the disk, not of a folder's hash table: with tens of thousands of objects in one folder that is many
+ * times as fast. */
+static int by_inode(const FTSENT **a, const FTSENT **b)
 {
-    (void)st, (void)type, (void)ftw;
-    return remove(path) < 0 && errno != ENOENT ? -1 : 0;
+    ino_t x = (*a)->fts_statp->st_ino, y = (*b)->fts_statp->st_ino;
+    return x < y ? -1 : x > y;
+}
+
+/* A folder comes twice: before what is in it, and after. */
+static bool remove_entry(const FTSENT *f)
+{
+    return f->fts_info == FTS_D || remove(f->fts_accpath) == 0 || errno == ENOENT;
 }
 
 enum err stack_remove_tree(const char *path, struct errinfo *ei)
 {
-    if (nftw(path, remove_entry, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT)
-        return err_sys(ei, ERR_ENV, "cannot remove %s", path);
-    return ERR_OK;
+    char root[PATH_MAX];
+    char *const roots[] = {root, NULL};
+    if (!str_fit(root, sizeof root, path))
+        return err_set(ei, ERR_ENV, "cannot remove %s: its path is too long", path);
+    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_inode);
+    bool fine = fts != NULL;
+    const FTSENT *f = NULL;
+    while (fine && (f = fts_read(fts)))
+        fine = remove_entry(f);
+    enum err err = fine ? ERR_OK : err_sys(ei, ERR_ENV, "cannot remove %s", path);
+    if (fts)
+        fts_close(fts);
+    return err;
 }
 
 /* Only what the stack made: .sim itself goes when nothing else lies in it. */
