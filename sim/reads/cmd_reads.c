@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define OPEN_FOLDERS 20
+#define SILENT_MOST  3 /* such reads: each may have waited a minute, and there are thousands to come */
 
 struct reads_conf {
     int64_t times, background, p95_us;
@@ -35,6 +36,7 @@ struct command_reads {
     struct reads_stage stage;
     struct background *background;
     struct read_result *results;
+    unsigned silent; /* reads in a row without any answer */
     bool stop;
 };
 
@@ -98,6 +100,7 @@ static MAY_YIELD bool ask_once(struct command_reads *c, const struct read *row, 
     struct reading got;
     bool compared = part == ALONE && (nth == 0 || nth == c->conf->times - 1);
     bool ok = read_ask(&c->stage, row, compared, mem, &got), absent = nth == 0 && is_absent(&got);
+    c->silent = got.status == 0 ? c->silent + 1 : 0;
     if (absent && !c->stop)
         str_format(res->untried, sizeof(res->untried), "the server has no such call");
     if (absent || (c->stop && !ok)) {
@@ -115,12 +118,12 @@ static MAY_YIELD bool ask_once(struct command_reads *c, const struct read *row, 
             compare(c, row, &got, res);
     }
     reading_done(&got);
-    return true;
+    return c->silent < SILENT_MOST;
 }
 
 static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, struct read_result *res, enum part part)
 {
-    const char *why = unfit(c, row);
+    const char *why = c->silent < SILENT_MOST ? unfit(c, row) : "the server no longer answers";
     if (!res->part[part].took)
         res->part[part].took = hist_new();
     if (why) {
