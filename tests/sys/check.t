@@ -10,6 +10,9 @@ use Sim;
 my $stack = Sim::Stack->new;
 my $r = $stack->sim([qw(seed 2 0.02)]);
 is $r->{status}, 0, 'seed ends well' or diag $r->{out}, $r->{err};
+# A server that began without a bucket sweeps 15 s later: in the midst of what is broken here. This one sweeps now, and
+# not again for 10 min.
+is $stack->stack(qw(restart server))->{status}, 0, 'the server sweeps before anything is broken';
 
 # Runs `sim check` and gives back {status, checks => {name => row}}.
 sub judge {
