@@ -2,6 +2,7 @@
 use strict;
 use warnings;
 use Cwd 'abs_path';
+use Fcntl qw(O_WRONLY O_CREAT O_EXCL);
 use File::Path 'make_path';
 use File::Temp 'tempdir';
 use IO::Socket::INET;
@@ -41,7 +42,7 @@ sub no_trace {
     my ($dir, $why, %before) = @_;
     is_deeply [processes_in($dir)], [], "$why: no process";
     ok !-e "$dir/.sim", "$why: no folder";
-    my @claims = grep { index(eval { slurp($_) } // '', $dir) == 0 } glob("/tmp/drivesim-ports-*/*");
+    my @claims = grep { index(eval { slurp($_) } // '', $dir) == 0 } glob("/tmp/drivesim-ports/*");
     is_deeply \@claims, [], "$why: no port claimed";
     return;
 }
@@ -298,9 +299,15 @@ subtest 'as a user without rights' => sub {
     system('cp', sim_path(), "$dir/sim");                   # the build folder may be closed to others
     system('chown', '-R', "$uid:$gid", $dir);
     my %as = (program => "$dir/sim", wrap => ['runuser', '-u', 'nobody', '--'], env => { HOME => "$dir/home", XDG_CACHE_HOME => "$dir/cache" });
+    my $ours = folder(); # which that user may not look into
+    spew("$ours/stack.json", '{}');
+    mkdir '/tmp/drivesim-ports' and chmod 01777, '/tmp/drivesim-ports';
+    my @claimed = grep { my $fh; sysopen($fh, "/tmp/drivesim-ports/$_", O_WRONLY | O_CREAT | O_EXCL, 0644) && syswrite $fh, $ours } 3200 .. 3240;
     my $r = stack("$dir/work", 'up', {%as});
     is $r->{status}, 0, 'up' or diag $r->{err};
     my $state = state_of("$dir/work");
+    is scalar(grep { $_ == $state->{parts}{server}{port} } @claimed), 0, "port $state->{parts}{server}{port} is none of those that others claim";
+    unlink map { "/tmp/drivesim-ports/$_" } @claimed;
     for my $part (@parts) {
         is((stat "/proc/$state->{parts}{$part}{pid}")[4], $uid, "$part runs as that user");
         is readlink("/proc/$state->{parts}{$part}{pid}/cwd") =~ s{/data$}{}r, "$dir/work/.sim/$part", "$part works in the stack's folder";

@@ -1,10 +1,11 @@
 /* Ports on loopback. A stack keeps its ports while a part of it is down, so being free is not enough: each stack claims
- * its ports by a file of that number that names its folder, in a folder of this user's. A claim whose stack is gone
- * counts for nothing. */
+ * its ports by a file of that number that names its folder, in one folder for all users of the machine. A claim whose
+ * stack is gone counts for nothing. */
 #include "drive/stack/ports.h"
 #include "drive/stack/impl.h"
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,10 @@
 #include <unistd.h>
 
 #define PORT_TRIES     400
+#define CLAIM_TRIES    5
 #define OUTGOING_PORTS 32768
+/* Never TMPDIR: it differs from shell to shell, and the machine's ports are the same for all of them. */
+#define CLAIMS "/tmp/drivesim-ports"
 
 static struct sockaddr_in loopback(int port)
 {
@@ -34,18 +38,12 @@ bool stack_port_free(int port)
 
 /* ---- claims ---- */
 
-/* Never TMPDIR: it differs from shell to shell, and the machine's ports are the same for all of them. */
-static const char *claims_folder(struct arena *mem)
-{
-    return arena_printf(mem, "/tmp/drivesim-ports-%u", (unsigned)geteuid());
-}
-
 static const char *claim_path(struct arena *mem, int port)
 {
-    return arena_printf(mem, "%s/%d", claims_folder(mem), port);
+    return arena_printf(mem, CLAIMS "/%d", port);
 }
 
-/* Whose it is: the folder of a stack that still exists. */
+/* Whose it is: the folder of a stack that still exists, or that only its user may look into. */
 static bool claim_holder(struct arena *mem, const char *path, const char **home)
 {
     char text[4096];
@@ -57,15 +55,30 @@ static bool claim_holder(struct arena *mem, const char *path, const char **home)
         return false;
     text[n] = '\0';
     *home = arena_strdup(mem, text);
-    return access(arena_printf(mem, "%s/stack.json", text), F_OK) == 0;
+    return access(arena_printf(mem, "%s/stack.json", text), F_OK) == 0 || errno == EACCES;
+}
+
+/* A new file in the folder of claims, which is made where it is missing, as /tmp is: whoever is there may claim, and
+ * only its user removes a claim. A stack that goes down takes the folder away when it is empty: then once more. -1:
+ * cannot be. */
+static int new_claim(struct arena *mem, char **path)
+{
+    int fd = -1;
+    for (int attempt = 0; attempt < CLAIM_TRIES && fd < 0; attempt++) {
+        if (mkdir(CLAIMS, 01777) == 0 && chmod(CLAIMS, 01777) < 0)
+            break;
+        *path = arena_strdup(mem, CLAIMS "/claim-XXXXXX");
+        fd = mkostemp(*path, O_CLOEXEC);
+    }
+    return fd;
 }
 
 /* The claim of s as a file, to be linked to its number: so nobody ever reads half of one. NULL: cannot be written. */
 static const char *claim_written(const struct stack *s, struct arena *mem)
 {
-    char *path = arena_printf(mem, "%s/claim-XXXXXX", claims_folder(mem));
-    int fd = mkostemp(path, O_CLOEXEC);
-    bool ok = fd >= 0 && write(fd, s->home, strlen(s->home)) == (ssize_t)strlen(s->home);
+    char *path = NULL;
+    int fd = new_claim(mem, &path);
+    bool ok = fd >= 0 && fchmod(fd, 0644) == 0 && write(fd, s->home, strlen(s->home)) == (ssize_t)strlen(s->home);
     if (fd >= 0)
         close(fd);
     return ok ? path : NULL;
@@ -98,17 +111,17 @@ void stack_release_port(struct part *p)
 void stack_release_ports(const struct stack *s)
 {
     struct arena *mem = arena_new(4096);
-    DIR *d = opendir(claims_folder(mem));
+    DIR *d = opendir(CLAIMS);
     const struct dirent *e;
     while (d && (e = readdir(d))) {
-        const char *path = arena_printf(mem, "%s/%s", claims_folder(mem), e->d_name), *holder = "";
+        const char *path = arena_printf(mem, CLAIMS "/%s", e->d_name), *holder = "";
         (void)!claim_holder(mem, path, &holder);
         if (strcmp(holder, s->home) == 0)
             unlink(path);
     }
     if (d)
         closedir(d);
-    rmdir(claims_folder(mem)); /* when they were the last */
+    rmdir(CLAIMS); /* when they were the last */
     arena_free(&mem);
 }
 
@@ -123,7 +136,6 @@ enum err stack_choose_port(struct part *p, int from, struct errinfo *ei)
 {
     struct arena *mem = arena_new(4096);
     bool found = false;
-    (void)!mkdir(claims_folder(mem), 0700);
     const char *written = claim_written(p->stack, mem); /* where it cannot be, nobody has claims */
     for (int port = usable_from(from); port < from + PORT_TRIES && port < 65536 && !found;
          port = usable_from(port + 1)) {
