@@ -45,7 +45,7 @@ static struct job_caller caller_of(struct errand *e)
                                .progress = tell_progress,
                                .arg = e,
                                .limit_us = e->limit_us,
-                               .away_us = e->away_us ? e->away_us : ERRAND_AWAY_US,
+                               .away_us = e->away_us ? e->away_us : JOB_AWAY_US,
                                .pause_most_us = e->pause_most_us};
 }
 

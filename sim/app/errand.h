@@ -5,14 +5,12 @@
 #include "drive/api/job.h"
 #include "sim/app/call.h"
 
-#define ERRAND_AWAY_US (30 * US_PER_S) /* without any usable answer for so long: given up */
-
 /* One job that is waited for. */
 struct errand {
     struct app *app;
     enum cause cause;
     int64_t limit_us;                                       /* from the call on; 0: none */
-    int64_t away_us;                                        /* 0: ERRAND_AWAY_US */
+    int64_t away_us;                                        /* 0: JOB_AWAY_US */
     int64_t pause_most_us;                                  /* between two questions; 0: as job.h */
     void (*progress)(void *arg, const struct api_job *job); /* as job.h */
     void *arg;

@@ -33,6 +33,10 @@ static MAY_YIELD bool again(void *arg, enum drive_op op, const struct api_job *j
 
 struct job_caller remover_caller(struct remover *m)
 {
-    return (struct job_caller){
-        .begin = begin, .again = again, .pause = sleep_unless_stopped, .arg = m, .limit_us = m->limit_us};
+    return (struct job_caller){.begin = begin,
+                               .again = again,
+                               .pause = sleep_unless_stopped,
+                               .arg = m,
+                               .limit_us = m->limit_us,
+                               .away_us = m->away_us};
 }

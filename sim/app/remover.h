@@ -1,7 +1,7 @@
 #ifndef SIM_APP_REMOVER_H
 #define SIM_APP_REMOVER_H
-/* Removing for good by a client alone, for commands without apps. Budgets are waited out; a server that does not answer
- * is not waited for. Layer 3. */
+/* Removing for good by a client alone, for commands without apps. Budgets are waited out, and a server that is away for
+ * as long as its maker says. Layer 3. */
 #include "drive/api/job.h"
 #include "drive/cmd.h"
 
@@ -10,6 +10,7 @@ struct remover {
     struct api *api;
     const bool *stop;  /* set by an interruption: nothing more is begun; NULL: nothing stops it */
     int64_t limit_us;  /* of one job; 0: none */
+    int64_t away_us;   /* as job.h */
     uint64_t requests; /* counted up */
     unsigned tries;    /* its own: of the call that is made just now */
 };

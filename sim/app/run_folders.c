@@ -50,7 +50,7 @@ static MAY_YIELD void create(struct app *a, const char *name, struct arena *mem,
         do
             api_folder_create(a->api, NULL, name, mem, made, r);
         while (call_again(&c, r));
-    } while (r->status == 503 && mono_diff(mono_now(), began) <= ERRAND_AWAY_US &&
+    } while (r->status == 503 && mono_diff(mono_now(), began) <= JOB_AWAY_US &&
              worker_sleep(a->w, AGAIN_US, PHASE_DRAIN));
 }
 

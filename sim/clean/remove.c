@@ -39,6 +39,8 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, const stru
         arena_reset(mem);
         c->requests++;
         enum err e = trash ? api_trash_list(a->api, mem, &l, &r) : api_list(a->api, NULL, mem, &l, &r);
+        if (trash && e == ERR_OK && strcmp(r.code, API_CODE_ABSENT) == 0)
+            break; /* what was trashed is gone */
         ok = e == ERR_OK && r.outcome == OUT_OK;
         if (!ok)
             str_format(why, n, "%d %s", r.status, r.reason);
@@ -58,7 +60,8 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, const stru
 
 static MAY_YIELD bool remove_tree(struct clean *c, struct clean_account *a)
 {
-    struct remover m = {.ctx = c->ctx, .api = a->api, .stop = &c->stop, .limit_us = JOB_MOST_US};
+    struct remover m = {
+        .ctx = c->ctx, .api = a->api, .stop = &c->stop, .limit_us = JOB_MOST_US, .away_us = JOB_AWAY_US};
     const struct job_caller calls = remover_caller(&m);
     struct mono began = mono_now();
     char why[200] = "interrupted", took[32];

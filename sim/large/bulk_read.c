@@ -24,7 +24,7 @@ bool bulk_same(const struct bulk_totals *a, const struct bulk_totals *b)
 /* Whether a question is to be put again: the server was away, and not for too long. */
 static MAY_YIELD bool ask_again(struct bulk *b, const struct api_result *r, struct mono began)
 {
-    return api_transient(r) && mono_diff(mono_now(), began) < ERRAND_AWAY_US && worker_sleep(b->w, AGAIN_US, PHASE_CUT);
+    return api_transient(r) && mono_diff(mono_now(), began) < JOB_AWAY_US && worker_sleep(b->w, AGAIN_US, PHASE_CUT);
 }
 
 /* Puts a question until it is answered or it makes no sense any more. */

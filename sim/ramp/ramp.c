@@ -141,7 +141,8 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     }
     const struct health_span span = health_since(&health);
-    health_limited(&span, hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
+    bool limited = health_limited(&span, hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
+    s->crowded = limited && health_crowded(&span);
 }
 
 double ramp_p95_ms(const struct ramp_step *s, enum drive_op op)
@@ -162,6 +163,7 @@ static void sum_up(struct ramp *r, struct ramp_step *s)
 {
     double p95_ms = ramp_p95_ms(s, OP_UPLOAD);
     bool uploads = r->conf->work.kind == RAMP_UPLOAD;
+    s->crowded = s->crowded && target_is_local(r->w->ctx->target);
     s->measured = (struct ramp_measure){
         .sessions = s->asked, .rate = rate_of(r, s), .p95_s = uploads && p95_ms >= 0 ? p95_ms / 1e3 : -1};
     s->expected = ramp_expect(&r->steps[(s->pass - 1) * r->conf->steps.n].measured, s->asked,

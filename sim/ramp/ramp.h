@@ -47,7 +47,8 @@ struct ramp_step {
     int64_t measured_us, took_us, drained_us;
     struct ramp_measure measured, expected;
     struct watch_values server; /* over the measured part */
-    char limited[120];          /* why the generator was the limit; "": it was not */
+    char limited[120];          /* why its times are partly the generator's own; "": they are not */
+    bool crowded;               /* limited, but only since others took the machine, on which the server is as well */
     /* While it runs, where the step keeps its own counters and sessions (session_apps.c): brings the figures up to
      * date; ends all of it at once. NULL: nothing to do. */
     void (*refresh)(void *arg);

@@ -168,7 +168,7 @@ void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
     if (watch_line(&s->server, "\n                 ", server, sizeof(server))[0])
         fprintf(out, "         server  %s\n", server);
     if (s->limited[0])
-        fprintf(out, "         the generator is the limit: %s\n", s->limited);
+        fprintf(out, "         the generator is %s: %s\n", s->crowded ? "late" : "the limit", s->limited);
     fflush(out);
 }
 

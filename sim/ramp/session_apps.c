@@ -120,6 +120,7 @@ static void sum_up(struct step_apps *f)
     struct ramp_step *s = f->s;
     refresh(f);
     snprintf(s->limited, sizeof(s->limited), "%s", f->report.limited_why);
+    s->crowded = s->limited[0] && f->report.crowded_intervals == f->report.limited_intervals;
     s->last_in = f->s->measure_from;
     s->stats.op[OP_SIGN_IN] = f->before.op[OP_SIGN_IN];
     f->before.op[OP_SIGN_IN] = (struct stats_op){.from_send = NULL};

@@ -244,17 +244,25 @@ static enum err score_all(const struct verdict *v, struct result *out, struct er
 static const char method[] = "by the bounds of a closed system (Denning & Buzen 1978): N* = X_max / X of one session, "
                              "within the last step on track (90 % of expected) and the first off it";
 
+/* A machine that the server under test fills, too, makes the generator late but is no limit of it: the knee is the
+ * machine's. */
 static void tell_generator(const struct ramp *r, struct result *out)
 {
+    const struct ramp_step *late = NULL;
     for (unsigned i = 0; i < r->n && !out->generator.limited; i++) {
         const struct ramp_step *s = &r->steps[i];
-        if (!s->limited[0])
+        if (s->crowded && !late)
+            late = s;
+        if (!s->limited[0] || s->crowded)
             continue;
         out->generator.limited = true;
         str_format(out->generator.why, sizeof(out->generator.why), "from the step of %u sessions on: %s", s->asked,
                    s->limited);
         ramp_say(r, "no result    the generator itself was the limit %s", out->generator.why);
     }
+    if (late && !out->generator.limited)
+        ramp_say(r, "times        hold delays of the generator from the step of %u sessions on: %s", late->asked,
+                 late->limited);
 }
 
 static void tell_stop(const struct ramp *r)

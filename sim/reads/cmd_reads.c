@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define OPEN_FOLDERS 20
-#define SILENT_MOST  3 /* such reads: each may have waited a minute, and there are thousands to come */
 
 struct reads_conf {
     int64_t times, background, p95_us;
@@ -36,7 +35,6 @@ struct command_reads {
     struct reads_stage stage;
     struct background *background;
     struct read_result *results;
-    unsigned silent; /* reads in a row without any answer */
     bool stop;
 };
 
@@ -100,7 +98,7 @@ static MAY_YIELD bool ask_once(struct command_reads *c, const struct read *row, 
     struct reading got;
     bool compared = part == ALONE && (nth == 0 || nth == c->conf->times - 1);
     bool ok = read_ask(&c->stage, row, compared, mem, &got), absent = nth == 0 && is_absent(&got);
-    c->silent = got.status == 0 ? c->silent + 1 : 0;
+    reads_heard(&c->stage, ok || got.status != 0);
     if (absent && !c->stop)
         str_format(res->untried, sizeof(res->untried), "the server has no such call");
     if (absent || (c->stop && !ok)) {
@@ -118,16 +116,17 @@ static MAY_YIELD bool ask_once(struct command_reads *c, const struct read *row, 
             compare(c, row, &got, res);
     }
     reading_done(&got);
-    return c->silent < SILENT_MOST;
+    return !reads_silent(&c->stage);
 }
 
 static MAY_YIELD void run_row(struct command_reads *c, const struct read *row, struct read_result *res, enum part part)
 {
-    const char *why = c->silent < SILENT_MOST ? unfit(c, row) : "the server no longer answers";
+    const char *why = reads_silent(&c->stage) ? READS_SILENT : unfit(c, row);
     if (!res->part[part].took)
         res->part[part].took = hist_new();
     if (why) {
-        str_format(res->untried, sizeof(res->untried), "%s", why);
+        if (part == ALONE) /* else it was read, and what was found holds */
+            str_format(res->untried, sizeof(res->untried), "%s", why);
         return;
     }
     struct arena *mem = arena_new(64 << 10);
@@ -284,7 +283,7 @@ static MAY_YIELD enum err carry_out(struct command_reads *c, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     run_part(c, ALONE);
-    if (c->conf->background == 0 || c->stop)
+    if (c->conf->background == 0 || c->stop || reads_silent(&c->stage))
         return ERR_OK;
     e = background_start(&c->background, c->ctx, &conf, ei);
     if (e == ERR_OK)

@@ -62,10 +62,16 @@ struct reads_stage {
     uint64_t requests;
     int64_t waited_us;
     struct patience patience; /* with the requests made by hand */
+    unsigned silent;          /* requests in a row that nothing answered */
     bool unpaged; /* listings come whole and in an order of the server's own, and searches are its own too */
     bool *stop;
 };
+#define READS_SILENT "the server no longer answers"
 /* reads/stage.c */
+/* After each call: whether anything answered it. */
+void reads_heard(struct reads_stage *s, bool answered);
+/* Too many in a row were not answered: each may have waited a minute, and there are thousands to come. */
+bool reads_silent(const struct reads_stage *s);
 MAY_YIELD enum err reads_stage_build(struct reads_stage *s, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD void reads_stage_clear(struct reads_stage *s, char *left, size_t n);
 MAY_YIELD void reads_stage_free(struct reads_stage *s);

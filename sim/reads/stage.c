@@ -16,6 +16,26 @@
 #define LISTINGS_MAX 300 /* folders looked into where no database tells which is the largest */
 #define OWN_FILES    40  /* half of them starred, half in the trash */
 #define JOB_WAIT_US  (60 * US_PER_S)
+#define SILENT_MOST  3
+
+void reads_heard(struct reads_stage *s, bool answered)
+{
+    s->silent = answered ? 0 : s->silent + 1;
+}
+
+bool reads_silent(const struct reads_stage *s)
+{
+    return s->silent >= SILENT_MOST;
+}
+
+/* One call, to be counted with its answer. */
+static bool heard(struct reads_stage *s, enum err e, const struct api_result *r)
+{
+    bool ok = e == ERR_OK && r->outcome == OUT_OK;
+    s->requests++;
+    reads_heard(s, ok || r->status != 0);
+    return ok;
+}
 
 /* ---- sessions ---- */
 
@@ -56,10 +76,9 @@ static MAY_YIELD enum err logins_in(struct reads_stage *s, struct errinfo *ei)
     char owner[TARGET_LOGIN_MAX + 1];
     target_owner(s->ctx->target, 0, owner, sizeof(owner));
     enum err e = login_add(s, owner, &r, ei);
-    s->requests++;
     if (e == ERR_OK && !(api_caps(s->logins[0]) & API_CAP_TMA_WIRE))
-        (void)!api_probe(s->logins[0], &r); /* what it has decides which reads there are */
-    if (e == ERR_OK && api_sub_users(s->logins[0], mem, &users, &r) != ERR_OK)
+        heard(s, api_probe(s->logins[0], &r), &r); /* what it has decides which reads there are */
+    if (e == ERR_OK && !heard(s, api_sub_users(s->logins[0], mem, &users, &r), &r))
         users.n = 0;
     for (size_t i = 0; i < users.n && s->n_logins < LOGINS_MOST && e == ERR_OK; i++)
         if (sv_ends(sv_of(users.items[i].email), SV(DRIVE_EMAIL_DOMAIN)))
@@ -116,13 +135,12 @@ static MAY_YIELD void search_folders(struct reads_stage *s)
     struct arena *mem = arena_new(256 << 10);
     const char *queue[LISTINGS_MAX] = {NULL};
     size_t n = 1, most = 0;
-    for (size_t i = 0; i < n && !*s->stop; i++) {
+    for (size_t i = 0; i < n && !*s->stop && !reads_silent(s); i++) {
         struct drive_listing l = {0};
         struct api_result r;
         size_t files = 0;
-        s->requests++;
-        if (api_list(s->logins[i % s->n_logins], queue[i], mem, &l, &r) != ERR_OK)
-            break;
+        if (!heard(s, api_list(s->logins[i % s->n_logins], queue[i], mem, &l, &r), &r))
+            continue;
         for (size_t k = 0; k < l.n; k++) {
             files += !l.items[k].folder;
             if (l.items[k].folder && n < LISTINGS_MAX)
@@ -174,8 +192,11 @@ static MAY_YIELD enum err find_words(struct reads_stage *s, struct errinfo *ei)
     struct drive_listing l = {0};
     struct api_result r = {0};
     char word[64];
-    s->requests++;
-    if (!s->words[READ_HOT][0] || api_list(s->logins[0], s->words[READ_HOT], mem, &l, &r) != ERR_OK || l.n == 0) {
+    if (s->words[READ_HOT][0] && !heard(s, api_list(s->logins[0], s->words[READ_HOT], mem, &l, &r), &r)) {
+        arena_free(&mem);
+        return err_set(ei, ERR_ENV, "the largest folder cannot be listed: %s", r.reason);
+    }
+    if (l.n == 0) {
         arena_free(&mem);
         return err_set(ei, ERR_ENV, "the account has no folder with files: fill the server first with sim seed");
     }
@@ -210,6 +231,7 @@ static MAY_YIELD bool mark(struct reads_stage *s, const char *path, const char *
     const struct http_req req = {.method = "POST", .path = path, .body = {buf_cstr(&body), body.len}};
     s->requests++;
     bool ok = httpc_perform(api_peer(s->logins[0]), &req, &resp, NULL) == ERR_OK && resp.status / 100 == 2;
+    reads_heard(s, resp.status != 0);
     http_resp_done(&resp);
     buf_done(&body);
     return ok;
@@ -224,19 +246,17 @@ static MAY_YIELD void make_own(struct reads_stage *s)
     char name[60];
     size_t n = 0;
     str_format(name, sizeof(name), "reads %" PRId64, wall_now().us);
-    s->requests++;
-    if (api_folder_create(s->logins[0], NULL, name, mem, &f, &r) == ERR_OK && r.outcome == OUT_OK)
+    if (heard(s, api_folder_create(s->logins[0], NULL, name, mem, &f, &r), &r))
         str_format(s->folder, sizeof(s->folder), "%s", f.id);
-    for (int i = 0; i < OWN_FILES && s->folder[0] && !*s->stop; i++) {
+    for (int i = 0; i < OWN_FILES && s->folder[0] && !*s->stop && !reads_silent(s); i++) {
         const struct content c = {.key = 7 + (uint64_t)i, .revision = 1, .size = 300, .ext = "txt"};
         str_format(name, sizeof(name), "read me %d.txt", i);
         const struct api_upload u = {.parent_id = s->folder, .name = name, .content = &c};
-        s->requests++;
-        if (api_upload(s->logins[0], &u, mem, &f, &r) == ERR_OK && r.outcome == OUT_OK)
+        if (heard(s, api_upload(s->logins[0], &u, mem, &f, &r), &r))
             ids[n++] = f.id;
     }
     bool wire = api_caps(s->logins[0]) & API_CAP_TMA_WIRE;
-    if (wire && n > 0 &&
+    if (wire && n > 0 && !reads_silent(s) &&
         (!mark(s, "/api/files/star", "starred", ids, n / 2) ||
          !mark(s, "/api/files/delete", NULL, ids + n / 2, n - n / 2)))
         LOGW("reads", "files could not be starred and trashed: those rows read what there is");
@@ -252,8 +272,7 @@ static MAY_YIELD void find_cursors(struct reads_stage *s)
     struct api_result r;
     struct pg_result *res = NULL;
     const char *params[] = {s->words[READ_ACCOUNT]};
-    s->requests++;
-    if (api_changes(s->logins[0], NULL, mem, &c, &r) == ERR_OK && r.outcome == OUT_OK) {
+    if (heard(s, api_changes(s->logins[0], NULL, mem, &c, &r), &r)) {
         const char *dash = strrchr(c.cursor, '-');
         keep(s, READ_NOW, c.cursor);
         keep(s, READ_OLD, "a-cursor-of-long-ago");
@@ -276,14 +295,18 @@ enum err reads_stage_build(struct reads_stage *s, struct errinfo *ei)
     ask_database(s);
     if (!s->words[READ_HOT][0])
         search_folders(s);
+    if (reads_silent(s))
+        return err_set(ei, ERR_ENV, READS_SILENT);
     e = find_words(s, ei);
     caps &= api_caps(s->logins[0]); /* the largest folder showed more */
     s->unpaged = !(caps & API_CAP_PAGING);
     caps_tell(s->ctx, caps);
     if (e == ERR_OK && !*s->stop)
         make_own(s);
-    if (e == ERR_OK && !*s->stop)
+    if (e == ERR_OK && !*s->stop && !reads_silent(s))
         find_cursors(s);
+    if (e == ERR_OK && reads_silent(s))
+        return err_set(ei, ERR_ENV, READS_SILENT);
     return e == ERR_OK && *s->stop ? err_set(ei, ERR_INTERRUPTED, "interrupted while preparing") : e;
 }
 
@@ -295,7 +318,8 @@ void reads_stage_clear(struct reads_stage *s, char *left, size_t n)
     if (!s->folder[0])
         return;
     /* what was made is removed, also after an interruption */
-    struct remover m = {.ctx = s->ctx, .api = s->logins[0], .limit_us = JOB_WAIT_US};
+    struct remover m = {
+        .ctx = s->ctx, .api = s->logins[0], .limit_us = JOB_WAIT_US, .away_us = reads_silent(s) ? 0 : JOB_AWAY_US};
     const struct job_caller calls = remover_caller(&m);
     if (!job_remove(&calls, &id, 1, why, sizeof(why)))
         str_format(left, n, "the folder %s of " OWNER ": %s", s->folder, why);

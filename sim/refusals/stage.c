@@ -451,7 +451,7 @@ void stage_clear(struct stage *s, char *left, size_t n)
     struct api_result r = {0};
     const char *folder = s->things[THING_FOLDER];
     /* what was made is removed, also after an interruption */
-    struct remover m = {.ctx = s->ctx, .api = s->logins[WHO_OWNER], .limit_us = JOB_WAIT_US};
+    struct remover m = {.ctx = s->ctx, .api = s->logins[WHO_OWNER], .limit_us = JOB_WAIT_US, .away_us = JOB_AWAY_US};
     const struct job_caller calls = remover_caller(&m);
     char why[160];
     left[0] = '\0';

@@ -133,15 +133,15 @@ static void sample(struct report *p)
 
 static void judge_generator(struct report *p)
 {
-    char why[72];
+    char why[sizeof(p->limited_why)];
     if (!health_limited(&p->last, p->lag_p99_us, why, sizeof(why)))
         return;
     p->limited_intervals++;
+    p->crowded_intervals += health_crowded(&p->last);
     if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
         return;
     p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
-    snprintf(p->limited_why, sizeof(p->limited_why), "%s%s",
-             health_crowded(&p->last) ? "no processor time was left on this machine, " : "", why);
+    memcpy(p->limited_why, why, sizeof(why));
 }
 
 static void print_head(struct report *p, const char *head, int64_t interval_us)

@@ -17,12 +17,12 @@ struct report {
     struct timer tick;      /* of the course: finer than the reports */
     int64_t tick_us;
     struct health tick_began;
-    int64_t lag_p99_us;          /* of the last interval; -1: no samples */
-    struct health_span last;     /* of the last interval */
-    int64_t rss_floor, rss_peak; /* bytes; floor: before the apps */
-    uint64_t actions_before;     /* done by the interval's start */
-    unsigned limited_intervals;
-    char limited_why[120]; /* of the worst interval; "" when none was limited */
+    int64_t lag_p99_us;                            /* of the last interval; -1: no samples */
+    struct health_span last;                       /* of the last interval */
+    int64_t rss_floor, rss_peak;                   /* bytes; floor: before the apps */
+    uint64_t actions_before;                       /* done by the interval's start */
+    unsigned limited_intervals, crowded_intervals; /* crowded: those of them in which others took the machine */
+    char limited_why[120];                         /* of the worst interval; "" when none was limited */
     int64_t limited_worst_us;
 };
 void report_init(struct report *p, struct worker *w, FILE *out, bool color);

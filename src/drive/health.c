@@ -101,7 +101,9 @@ bool health_limited(const struct health_span *s, int64_t lag_p99_us, char *why, 
     bool limited = s->own > CPU_LIMIT || lag_p99_us > LAG_LIMIT_US;
     why[0] = '\0';
     if (limited)
-        str_format(why, n, "loop lag p99 %.1f ms at %.0f %% of a processor", (double)lag_p99_us / 1e3, s->own * 100);
+        str_format(why, n, "%sloop lag p99 %.1f ms at %.0f %% of a processor",
+                   health_crowded(s) ? "no processor time was left on this machine, " : "", (double)lag_p99_us / 1e3,
+                   s->own * 100);
     return limited;
 }
 

@@ -21,7 +21,8 @@ struct health_span health_since(const struct health *h);
 struct health_span health_lap(struct health *h); /* the same, and the next stretch begins */
 
 /* The generator is the limit when it has no processor time left to give, or answers its own timers late (lag_p99_us,
- * -1: no samples): then what it measured is partly itself. Says so in why, else "". */
+ * -1: no samples): then what it measured is partly itself. Says so in why, else "", and there as well when it was late
+ * because the machine is crowded. */
 bool health_limited(const struct health_span *s, int64_t lag_p99_us, char *why, size_t n);
 /* It would be late not by its own doing: others on this machine took the processors. */
 bool health_crowded(const struct health_span *s);

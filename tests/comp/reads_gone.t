@@ -1,4 +1,4 @@
-# sim reads on a server that goes away for good while it reads: what is left is not asked for, and the report says so.
+# sim reads on a server that goes away for good, while it reads or before: what is left is not asked for, and it says so.
 use strict;
 use warnings;
 use File::Temp;
@@ -17,4 +17,11 @@ isnt $h->{status}, 0, 'not healthy' or diag $h->{out}, $h->{err};
 isnt $h->{status}, 'timeout', 'it ends';
 like $h->{out}, qr/the server no longer answers/, 'says so' or diag $h->{err};
 cmp_ok json_file("$dir/r.json")->{requests}, '<', 100000, 'and asks no more';
+
+my $cut = FakeDrive->new(sub_users => 1, folders => 4, files => 4);
+$cut->rule(method => 'POST', path => qr{/upload}, close => 1);
+my $r = sim([qw(reads -n 1 --background 0)], dir => $dir, env => { TMA_URL => $cut->url });
+is $r->{status}, 3, 'gone while its own files are made' or diag $r->{out}, $r->{err};
+like $r->{err}, qr/the server no longer answers/, 'the same sentence';
+cmp_ok $cut->count(qr{/upload}), '<', 20, 'after a few of the forty';
 done_testing;

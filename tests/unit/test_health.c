@@ -1,6 +1,7 @@
 /* The generator's own health: the line of /proc/stat, a stretch of time, and the verdict over it. */
 #include "drive/health.h"
 #include "unit.h"
+#include <string.h>
 
 static void test_parse_cpu(void **state)
 {
@@ -61,9 +62,10 @@ static void test_verdict(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         const struct health_span s = {.us = 1, .own = rows[i].own, .machine = rows[i].machine};
-        char why[80];
+        char why[120];
         assert_int_equal(health_limited(&s, rows[i].lag_us, why, sizeof(why)), rows[i].limited);
         assert_int_equal(why[0] != '\0', rows[i].limited);
+        assert_int_equal(strstr(why, "no processor time was left") != NULL, rows[i].limited && rows[i].crowded);
         assert_int_equal(health_crowded(&s), rows[i].crowded);
     }
 }

@@ -8,6 +8,8 @@
 #include "drive/api/files.h"
 #include "drive/stats.h"
 
+#define JOB_AWAY_US (30 * US_PER_S) /* without any usable answer for so long: given up, as a rule */
+
 struct job_caller {
     /* Before each call: the client that makes it. NULL: the work has stopped, no more calls. */
     MAY_YIELD struct api *(*begin)(void *arg);
