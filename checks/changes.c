@@ -231,6 +231,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     check_summary(r, "%s of %s, %" PRIu64 " wrong, %s that nobody asked for%s%s",
                   COUNTED(k.acknowledged, "acknowledged change"), COUNTED(r->examined, "item"), r->wrong,
                   COUNTED(k.strays, "item"), k.strays_why, check_others_text(others, sizeof(others), k.others));
+    check_note_blind(c, r);
     mem_free(k.ops);
 }
 

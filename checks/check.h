@@ -32,7 +32,7 @@ struct check_ctx {
     const char *run_dir; /* NULL: no ledger */
     struct api *owner;   /* told.c's: the session that it used last; NULL: none */
     const char *owner_email;
-    struct map *others;                 /* ids of items that somebody else changed; NULL: not asked yet */
+    struct map *others;                 /* others.c's: what somebody else changed; NULL: not asked yet */
     const struct check_baseline *since; /* of the command that is judged, now or from its run folder; NULL: not known */
     bool offline;                       /* an earlier process made the run */
     bool silent;       /* it left a request of a check without an answer: what would only wait once more is not asked */
@@ -77,8 +77,8 @@ void check_detail(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3
 void check_not_run(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_blocked(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void check_summary(struct check_result *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* What a check looks at, loaded at the first call. NULL: not to be had; r then says that the check is not run, or
- * blocked, and why. */
+/* What a check looks at, loaded before the first one runs. NULL: not to be had; r then says that the check is not run,
+ * or blocked, and why. */
 const struct tree *check_tree(struct check_ctx *c, struct check_result *r);
 const struct tree *check_rows(struct check_ctx *c, struct check_result *r); /* the database's own, not a listed one */
 const struct journal *check_journal(struct check_ctx *c, struct check_result *r);

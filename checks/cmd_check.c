@@ -57,4 +57,5 @@ const struct command cmd_check = {
     .flags = CMD_NEEDS_URL,
     .verify = verify,
     .run = run,
+    .sample = checks_sample,
 };

@@ -11,4 +11,6 @@ enum err checks_judge_names(const struct opt_list *only, struct errinfo *ei) WAR
  * also ERR_ENV when a check that was asked for by name could not run, or when none ran that proves anything. */
 MAY_YIELD enum err checks_run(struct cmd_ctx *ctx, const struct opt_list *only, const char *run_dir,
                               const struct check_baseline *since, struct errinfo *ei) WARN_UNUSED;
+/* What the checks tell beside their rows, with nothing in it: a sample as in cmd.h. */
+void checks_sample(struct result *r);
 #endif

@@ -454,6 +454,7 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     outputs_init(&p->outputs, no_stdout);
     result_init(&p->result, cmd->name);
     p->result.sample = cmd->sample;
+    p->result.sample_after = cmd->flags & CMD_THEN_CHECK ? checks_sample : NULL;
     arguments_tell(p->result.arguments, sizeof p->result.arguments, argc, argv);
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
     p->result.judged = cmd->flags & (CMD_LOADS | CMD_FAILURES_MATTER);

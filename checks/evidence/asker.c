@@ -12,7 +12,10 @@
 
 struct session {
     struct api *api;
+    const char *email; /* the journal's */
     uint32_t account;
+    uint32_t generation; /* how often it was renewed */
+    struct sem renewing; /* one at a time; the others then find it done */
 };
 struct asker {
     struct check_ctx *c;
@@ -22,22 +25,32 @@ struct asker {
     uint32_t n_accounts;
 };
 
-static MAY_YIELD enum err sign_in(struct asker *a, const char *email, struct api **out, struct errinfo *ei)
+typedef enum err enter_fn(struct api *a, const char *email, const char *password, struct api_result *r);
+
+static MAY_YIELD bool enter(struct asker *a, const struct session *s, enter_fn *how, struct api_result *r)
 {
-    const struct target *t = a->c->cmd->target;
+    struct asking q = {0};
+    enum err e;
+    do
+        e = how(s->api, s->email, target_password(a->c->cmd->target, s->email), r);
+    while (asker_again(a, &q, r));
+    return e == ERR_OK && r->outcome == OUT_OK;
+}
+
+/* s lies where it stays. */
+static MAY_YIELD enum err sign_in(struct asker *a, struct session *s, const char *email, uint32_t account,
+                                  struct errinfo *ei)
+{
     struct api_conf conf = api_conf_of(a->c->cmd);
     struct api_result r;
-    struct asking q = {0};
     conf.app_version = "check";
-    enum err e = api_new(out, &conf, ei);
-    if (e != ERR_OK)
+    s->email = email;
+    s->account = account;
+    sem_init_coro(&s->renewing, 1);
+    enum err e = api_new(&s->api, &conf, ei);
+    if (e != ERR_OK || enter(a, s, api_enter, &r))
         return e;
-    do
-        e = api_enter(*out, email, target_password(t, email), &r);
-    while (asker_again(a, &q, &r));
-    if (e == ERR_OK && r.outcome == OUT_OK)
-        return ERR_OK;
-    api_free(out);
+    api_free(&s->api);
     return err_set(ei, ERR_ENV, "cannot sign in as %s to read back: %s", email, r.reason);
 }
 
@@ -48,10 +61,10 @@ static MAY_YIELD enum err sign_in_account(struct asker *a, uint32_t account, uin
     for (uint32_t login = 0; login < j->n_logins && a->n - before < wanted; login++) {
         if (!j->emails[login] || journal_account(j, login) != account)
             continue;
-        enum err e = sign_in(a, j->emails[login], &a->sessions[a->n].api, ei);
+        enum err e = sign_in(a, &a->sessions[a->n], j->emails[login], account, ei);
         if (e != ERR_OK)
             return e;
-        a->sessions[a->n++].account = account;
+        a->n++;
     }
     if (a->n == before)
         return err_set(ei, ERR_ENV, "the run's folder names no login of account %u to read back with", account);
@@ -93,10 +106,12 @@ void asker_free(struct asker **ap)
     MEM_FREE(*ap);
 }
 
-struct api *asker_api(struct asker *a, uint32_t account)
+struct api *asker_api(struct asker *a, uint32_t account, struct asking *q)
 {
     uint32_t n = account < a->n_accounts ? a->first[account + 1] - a->first[account] : 0;
-    return n > 0 ? a->sessions[a->first[account] + a->turn[account]++ % n].api : NULL;
+    q->session = n > 0 ? &a->sessions[a->first[account] + a->turn[account]++ % n] : NULL;
+    q->generation = q->session ? q->session->generation : 0;
+    return q->session ? q->session->api : NULL;
 }
 
 /* A timeout was long enough by itself. */
@@ -105,12 +120,32 @@ static bool stumbled(const struct api_result *r)
     return r->outcome == OUT_SERVER || r->outcome == OUT_TRANSPORT;
 }
 
+/* Its session is over: a new one, unless another question got it meanwhile. */
+static MAY_YIELD bool renew(struct asker *a, const struct asking *q)
+{
+    struct session *s = q->session;
+    struct api_result r;
+    sem_take(a->c->cmd->loop, &s->renewing, 1);
+    bool ok = s->generation != q->generation || enter(a, s, api_renew, &r);
+    s->generation += ok && s->generation == q->generation;
+    sem_give(&s->renewing, 1);
+    return ok;
+}
+
+/* How long to wait before the same is asked again; -1: this is the answer. */
+static int64_t wait_before_next(struct asking *q, const struct api_result *r)
+{
+    if (r->outcome == OUT_THROTTLED)
+        return r->retry_after_us > 0 ? r->retry_after_us : THROTTLED_US;
+    if (q->session && r->status == 401)
+        return ++q->refusals < TRIES ? STUMBLE_US * (q->refusals - 1) : -1; /* the first is a session's usual end */
+    return stumbled(r) && ++q->tries < TRIES ? STUMBLE_US * q->tries : -1;
+}
+
 bool asker_again(struct asker *a, struct asking *q, const struct api_result *r)
 {
     a->c->silent |= r->outcome == OUT_TIMEOUT;
-    int64_t wait = r->outcome == OUT_THROTTLED         ? (r->retry_after_us > 0 ? r->retry_after_us : THROTTLED_US)
-                   : stumbled(r) && ++q->tries < TRIES ? STUMBLE_US * q->tries
-                                                       : -1;
+    int64_t wait = wait_before_next(q, r);
     if (wait < 0 || q->waited_us + wait > WAIT_MOST_US || *a->c->cmd->interrupts)
         return false;
     q->waited_us += wait;
@@ -118,6 +153,8 @@ bool asker_again(struct asker *a, struct asking *q, const struct api_result *r)
         char text[32];
         LOGW("check", "the server's budget is spent: waiting %s", str_duration(text, sizeof(text), wait));
     }
-    coro_sleep_until(a->c->cmd->loop, mono_add(mono_now(), wait));
-    return true;
+    if (wait > 0)
+        coro_sleep_until(a->c->cmd->loop, mono_add(mono_now(), wait));
+    bool over = q->session && r->status == 401 && api_session_token(q->session->api).n > 0;
+    return !over || renew(a, q);
 }

@@ -1,14 +1,18 @@
 /* Whether what is there now is still what a run left. A server that was filled anew has other accounts under the same
  * names: of them no ledger can tell anything. And others may have worked in the same accounts, during the run or since:
  * what the database's `changes` hold beyond what the ledger's apps asked for is theirs, and an item of it says nothing
- * against the server. Asked for only when something looks wrong, since it reads all changes since the run began. */
+ * against the server. Where the database cannot be asked, later runs are known by their folders beside this one's, and
+ * what their ledgers name is theirs. Asked for only when something looks wrong, since it reads all changes since the
+ * run began. */
 #include "checks/evidence/others.h"
 #include "base/map.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define ENDED_SLACK_US US_PER_S /* what the two clocks and the milliseconds of the end may differ by */
 
@@ -111,7 +115,7 @@ static struct map *count_asked(const struct journal *j, uint32_t *counts)
 }
 
 /* What concerns an item that the ledger names, and how often of each kind. */
-static MAY_YIELD struct map *find_others(struct check_ctx *c)
+static MAY_YIELD void find_in_changes(struct check_ctx *c, struct map *others)
 {
     static const char sql[] = "SELECT data->>'id', type, count(*) FROM changes WHERE data->>'id' IS NOT NULL"
                               " AND at >= timestamptz 'epoch' + $1::bigint * interval '1 microsecond' GROUP BY 1, 2";
@@ -121,11 +125,11 @@ static MAY_YIELD struct map *find_others(struct check_ctx *c)
     struct errinfo ei;
     const struct journal *j = c->journal;
     uint32_t *counts = mem_zalloc((j->n + 1) * sizeof(*counts));
-    struct map *asked = count_asked(j, counts), *named = map_new(), *others = map_new();
+    struct map *asked = count_asked(j, counts), *named = map_new();
     for (size_t i = 0; i < j->n; i++)
         map_put(named, sv_of(j->ops[i].file_id), c);
     snprintf(since, sizeof(since), "%" PRId64, check_began_us(c));
-    if (c->pg && j->n > 0 && pg_run_long(c->pg, sql, 1, params, &res, &ei) == ERR_OK)
+    if (j->n > 0 && pg_run_long(c->pg, sql, 1, params, &res, &ei) == ERR_OK)
         for (int i = 0; i < pg_rows(res); i++) {
             const char *id = pg_str(res, i, 0);
             const uint32_t *n = map_get(asked, sv_of(id_and_type(key, sizeof(key), id, pg_str(res, i, 1))));
@@ -136,7 +140,110 @@ static MAY_YIELD struct map *find_others(struct check_ctx *c)
     map_free(&asked);
     map_free(&named);
     mem_free(counts);
+}
+
+/* ---- by the folders of other runs ---- */
+
+typedef void spot_fn(void *arg, const struct journal_op *o, const char *spot);
+
+/* Each "folder/name" at which the item of a change stood before or after it. */
+static void each_spot(const struct journal_op *o, spot_fn *fn, void *arg)
+{
+    const struct {
+        const char *folder, *name;
+    } at[] = {{o->parent_id, o->name}, {o->parent_id, o->old_name}, {o->other_id, o->name}};
+    char spot[CHECK_SPOT_MAX];
+    size_t n = o->op == OP_MOVE || o->op == OP_COPY ? ARRAY_LEN(at) : 2;
+    for (size_t i = 0; i < n; i++)
+        if (at[i].folder[0] && at[i].name[0])
+            fn(arg, o, check_spot(spot, at[i].folder, at[i].name));
+}
+
+static bool changes_item(const struct journal_op *o)
+{
+    for (size_t t = 0; t < ARRAY_LEN(types); t++)
+        if (types[t].op == o->op)
+            return journal_maybe(o);
+    return false;
+}
+
+static void keep_spot(void *arg, const struct journal_op *o, const char *spot)
+{
+    struct map *others = arg;
+    map_put(others, sv_of(spot), others);
+    (void)o;
+}
+
+/* What another run of the same server changed since this one began: ids, and spots. */
+static void take_run(const struct check_ctx *c, const char *dir, struct map *others)
+{
+    struct journal *j = NULL;
+    struct errinfo ei;
+    if (journal_read(dir, &j, &ei) != ERR_OK)
+        return;
+    const char *url = json_str(json_get(j->run, "url")), *ours = json_str(json_get(c->journal->run, "url"));
+    for (size_t i = 0; url && ours && strcmp(url, ours) == 0 && i < j->n; i++) {
+        const struct journal_op *o = &j->ops[i];
+        if (o->wall_us < c->journal->ops[0].wall_us || !changes_item(o))
+            continue;
+        if (o->file_id[0])
+            map_put(others, sv_of(o->file_id), others);
+        each_spot(o, keep_spot, others);
+    }
+    journal_free(&j);
+}
+
+static void keep_if_met(void *arg, const struct journal_op *o, const char *spot)
+{
+    struct map *others = arg;
+    if (o->file_id[0] && map_get(others, sv_of(spot)))
+        map_put(others, sv_of(o->file_id), others);
+}
+
+/* Where ids are given by the program that meets an item, another run has others for the same ones: their spots tell. */
+static void find_in_runs(const struct check_ctx *c, struct map *others)
+{
+    const struct journal *j = c->journal;
+    char path[600];
+    struct stat own, is;
+    snprintf(path, sizeof(path), "%s/..", c->run_dir);
+    DIR *d = j->n > 0 && stat(c->run_dir, &own) == 0 ? opendir(path) : NULL;
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        int n = snprintf(path, sizeof(path), "%s/../%s/ledger.bin", c->run_dir, entry->d_name);
+        if (n >= (int)sizeof(path) || stat(path, &is) != 0 || (int64_t)is.st_mtime < j->ops[0].wall_us / US_PER_S)
+            continue;
+        path[(size_t)n - strlen("/ledger.bin")] = '\0';
+        if (stat(path, &is) == 0 && (is.st_ino != own.st_ino || is.st_dev != own.st_dev))
+            take_run(c, path, others);
+    }
+    if (d)
+        closedir(d);
+    for (size_t i = 0; i < j->n; i++)
+        if (changes_item(&j->ops[i]))
+            each_spot(&j->ops[i], keep_if_met, others);
+}
+
+static MAY_YIELD struct map *find_others(struct check_ctx *c)
+{
+    struct map *others = map_new();
+    if (c->pg)
+        find_in_changes(c, others);
+    else
+        find_in_runs(c, others);
     return others;
+}
+
+char *check_spot(char dst[CHECK_SPOT_MAX], const char *folder, const char *name)
+{
+    snprintf(dst, CHECK_SPOT_MAX, "%s/%s", folder, name);
+    return dst;
+}
+
+void check_note_blind(const struct check_ctx *c, struct check_result *r)
+{
+    if (r->wrong > 0 && c->offline && !c->pg)
+        result_check_note(r, "without the database it is not known what others changed since that run, but for the runs"
+                             " whose folders stand beside its own");
 }
 
 bool check_changed_by_others(struct check_ctx *c, const char *id)

@@ -17,7 +17,12 @@ MAY_YIELD void check_read_history(struct pg_pool *pg, char *dst, size_t n);
  * these. */
 MAY_YIELD enum err check_same_accounts(struct check_ctx *c, const struct check_baseline *then,
                                        struct errinfo *ei) WARN_UNUSED;
-/* Whether somebody but the run's apps changed an item since the run began; false without the database. */
+/* Whether somebody but the run's apps changed an item since the run began. Without the database those alone are known
+ * that other runs of this server changed whose folders stand beside the run's; there id may be a spot too. */
 MAY_YIELD bool check_changed_by_others(struct check_ctx *c, const char *id);
+#define CHECK_SPOT_MAX (DRIVE_ID_MAX + DRIVE_NAME_MAX + 8)
+char *check_spot(char dst[CHECK_SPOT_MAX], const char *folder, const char *name); /* "folder/name" */
+/* Notes in a row with something wrong that others may have done it, where nobody tells. */
+void check_note_blind(const struct check_ctx *c, struct check_result *r);
 char *check_others_text(char *dst, size_t n, uint64_t items); /* a clause about so many, "" for none */
 #endif

@@ -173,7 +173,7 @@ static MAY_YIELD bool list(struct places *p, uint32_t account, const char *folde
     struct drive_listing l;
     struct asking q = {0};
     do {
-        struct api *api = asker_api(p->asker, account);
+        struct api *api = asker_api(p->asker, account, &q);
         arena_reset(mem);
         if (folder)
             api_list(api, folder, mem, &l, r);
@@ -289,7 +289,7 @@ enum err places_see(struct places *p, uint32_t account, const char *id, const ch
         return ERR_OK;
     }
     do
-        api_info(asker_api(p->asker, account), id, mem, &f, NULL, &r);
+        api_info(asker_api(p->asker, account, &q), id, mem, &f, NULL, &r);
     while (asker_again(p->asker, &q, &r));
     if (r.outcome == OUT_OK) {
         seen->where = ITEM_LIVE;

@@ -99,15 +99,15 @@ enum err readback(struct asker *a, uint32_t account, const char *id, const char 
     *out = (struct readback){.verdict = READ_GONE};
     do {
         rd = (struct reading){.ext = promised};
-        api_download(asker_api(a, account), id, 0, 0, on_bytes, &rd, NULL, 0, &r);
+        api_download(asker_api(a, account, &q), id, 0, 0, on_bytes, &rd, NULL, 0, &r);
     } while (asker_again(a, &q, &r));
     if (r.outcome == OUT_OK || r.outcome == OUT_WRONG)
         judge(&rd, want, out);
     else if (r.outcome == OUT_TRANSPORT && r.status == 200) /* each time, while the server lets itself be asked */
         snprintf(out->why, sizeof(out->why), "its answer breaks off after %" PRIu64 " bytes", rd.got);
     else if (r.outcome == OUT_TRANSPORT || r.outcome == OUT_TIMEOUT || r.outcome == OUT_UNFINISHED ||
-             r.outcome == OUT_THROTTLED ||
-             (r.status >= 502 && r.status <= 504)) /* its store is away: no word of the file */
+             r.outcome == OUT_THROTTLED || r.status == 401 ||
+             (r.status >= 502 && r.status <= 504)) /* nobody is let in, its store is away: no word of the file */
         e = err_set(ei, ERR_ENV, "the server could not be asked for file %s: %s", id, r.reason);
     else
         snprintf(out->why, sizeof(out->why), "the server answers %d %.150s", r.status, r.reason);

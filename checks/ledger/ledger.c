@@ -4,6 +4,7 @@
  * written file byte for byte. No database is needed, so it holds for any server. What may be true is fate.c's. */
 #include "base/mem.h"
 #include "checks/evidence/look.h"
+#include "checks/evidence/others.h"
 #include "checks/ledger/impl.h"
 #include "net/coro.h"
 
@@ -32,15 +33,9 @@ static int by_item_and_time(const void *a, const void *b)
 
 /* ---- what is to be read ---- */
 
-static char *folder_and_name(char *dst, size_t n, const char *folder, const char *name)
-{
-    snprintf(dst, n, "%s/%s", folder, name);
-    return dst;
-}
-
 static void collect(struct judge *k)
 {
-    char key[DRIVE_ID_MAX + DRIVE_NAME_MAX + 8];
+    char key[CHECK_SPOT_MAX];
     k->acts = mem_alloc((k->j->n + 1) * sizeof(*k->acts));
     for (size_t i = 0; i < k->j->n; i++) {
         const struct journal_op *o = &k->j->ops[i];
@@ -52,9 +47,7 @@ static void collect(struct judge *k)
         if (fate_makes(o) && o->file_id[0])
             map_put(k->made, sv_of(o->file_id), k);
         else if (!fate_makes(o) && o->op != OP_SAVE)
-            map_put(k->touched,
-                    sv_of(folder_and_name(key, sizeof(key), o->parent_id, o->op == OP_RENAME ? o->old_name : o->name)),
-                    k);
+            map_put(k->touched, sv_of(check_spot(key, o->parent_id, o->op == OP_RENAME ? o->old_name : o->name)), k);
     }
 }
 
@@ -148,14 +141,17 @@ static bool source_explains(const struct judge *k, const struct act *a)
 
 /* What it made stands nowhere under its name. Somebody may have renamed, moved or trashed it meanwhile, or its source.
  */
-static void judge_nameless(struct judge *k, struct act *a)
+static MAY_YIELD void judge_nameless(struct judge *k, struct act *a)
 {
-    char key[DRIVE_ID_MAX + DRIVE_NAME_MAX + 8], at[32], look[LOOK_MAX];
+    char key[CHECK_SPOT_MAX], at[32], look[LOOK_MAX];
     const char *folder = fate_folder_of(a->o);
     struct figures *f = &k->figures[a->o->op];
-    bool explained = !journal_whole(k->j) ||
-                     map_get(k->touched, sv_of(folder_and_name(key, sizeof(key), folder, a->o->name))) ||
+    bool explained = !journal_whole(k->j) || map_get(k->touched, sv_of(check_spot(key, folder, a->o->name))) ||
                      source_explains(k, a);
+    if (!explained && journal_acked(a->o) && check_changed_by_others(k->c, check_spot(key, folder, a->o->name))) {
+        k->others++;
+        explained = true;
+    }
     if (fate_unknown(a->o))
         f->ends[explained ? FATE_OVERTAKEN : FATE_NOT_DONE]++;
     if (!journal_acked(a->o))
@@ -243,6 +239,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
     if (e == ERR_OK) {
         judge_halves(&k);
         ledger_report(&k);
+        check_note_blind(c, r);
     } else {
         check_blocked(r, "%s", err_message(&ei));
     }

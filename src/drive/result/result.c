@@ -228,6 +228,8 @@ static enum err make_sample(const struct result *of, const char *check_name, str
     r.server_peak_rss = 0;
     if (of->sample)
         of->sample(&r);
+    if (of->sample_after)
+        of->sample_after(&r);
     r.checks = &check;
     r.n_checks = 1;
     enum err err = parse_own_json(&r, out, ei);

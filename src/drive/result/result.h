@@ -97,6 +97,7 @@ struct result {
     bool caps_known;                  /* the server was asked what it has */
     unsigned caps;                    /* enum api_cap */
     void (*sample)(struct result *r); /* of the command's row, see cmd.h; NULL: it has no figures of its own */
+    void (*sample_after)(struct result *r); /* likewise, of the checks that follow the command */
 };
 
 void result_init(struct result *r, const char *command);

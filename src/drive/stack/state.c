@@ -229,8 +229,9 @@ enum err stack_remove_tree(const char *path, struct errinfo *ei)
     FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_inode);
     bool fine = fts != NULL;
     const FTSENT *f = NULL;
-    while (fine && (f = fts_read(fts)))
+    while (fine && (errno = 0, f = fts_read(fts)))
         fine = remove_entry(f);
+    fine = fine && errno == 0;
     enum err err = fine ? ERR_OK : err_sys(ei, ERR_ENV, "cannot remove %s", path);
     if (fts)
         fts_close(fts);

@@ -4,7 +4,6 @@
  * Layer 2. */
 #include "drive/tma/tma.h"
 
-/* The rows of the dialect, by file: tma/session.c, tma/read.c, tma/write.c, tma/transfer.c, tma/events.c. */
 MAY_YIELD enum err tma_probe(struct api *a, struct api_result *r);
 MAY_YIELD enum err tma_sign_up(struct api *a, const char *email, const char *password, const char *name,
                                struct api_result *r);
