@@ -77,7 +77,7 @@ is $stack->sql($state_sql), $before, 'everything is as before';
 # ---- C09: a timeout below the copy's time, a folder of the source deleted meanwhile (the store stands still until then)
 my $asked = copies_asked();
 part(qw(pause store));
-$h = $stack->start([qw(bulk --timeout 500ms --json bulk.json)]);
+$h = $stack->start([qw(bulk --timeout 2s --json bulk.json)]);
 copying();
 my $sub = $stack->sql('SELECT id FROM files WHERE type = \'folder\' AND parent_id = (SELECT id FROM files WHERE parent_id IS NULL AND type = \'folder\''
     . ' ORDER BY aggregate_file_count + aggregate_folder_count DESC LIMIT 1) ORDER BY aggregate_file_count LIMIT 1');

@@ -35,7 +35,7 @@ subtest 'a limit is found, and pushed past' => sub {
     my @s = @{ $r->{json}{steps} };
     is_deeply [map { $_->{up} } @s], [10, 20, 26], 'so many got in: 30 with the 4 of the set-up';
     is_deeply [map { $_->{refused} } @s], [0, 0, 14], 'the others were refused';
-    cmp_ok $s[2]{refused_max_ms}, '<', 5000, 'at once';
+    cmp_ok $s[2]{refused_max_ms}, '<', 25_000, 'before any time limit of a request is over';
     is $r->{json}{ramp}{limit_found}, 30, 'the limit is found';
     like $r->{out}, qr/refused after .*: 503 TOO_MANY_SESSIONS$/m, 'the server says why';
     is_deeply [map { $_->{score} } @{ $r->{json}{predictions} }], ['hit', 'hit'], 'as was predicted';
@@ -44,7 +44,7 @@ subtest 'a limit is found, and pushed past' => sub {
     my $p = $r->{json}{past_limit};
     is $p->{inside} + $p->{own}, 30, 'as many as are allowed are in' or diag $r->{out}, $r->{err};
     is_deeply [@$p{qw(extra refused let_in timed_out failed)}], [10, 10, 0, 0, 0], 'ten more: all refused';
-    cmp_ok $p->{refusal_max_ms}, '<', 5000, 'at once';
+    cmp_ok $p->{refusal_max_ms}, '<', 25_000, 'before any time limit of a request is over';
     cmp_ok $p->{"upload_p95_${_}_ms"}, '>', 0, "those inside were measured $_" for qw(before during);
     like $r->{out}, qr/^  (ok|violated) +limit +30 sessions in \(4 of the set-up\), 10 more: 10 refused/m, 'a row among the checks';
 
