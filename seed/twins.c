@@ -4,6 +4,8 @@
 #include "drive/api/job.h"
 #include "seed/crew.h"
 
+#define REMOVE_US (600 * US_PER_S) /* of one file: a job that hangs in the server holds no seeder up for ever */
+
 /* The calls of a removal, each by whichever login has a budget for it. */
 struct removal {
     struct seeder *s;
@@ -35,7 +37,12 @@ static MAY_YIELD bool sleep_unless_stopped(void *arg, int64_t us)
 bool seed_remove(struct seeder *s, unsigned account, const char *id)
 {
     struct removal m = {.s = s, .account = account};
-    const struct job_caller c = {.begin = begin, .again = again, .pause = sleep_unless_stopped, .arg = &m};
+    const struct job_caller c = {.begin = begin,
+                                 .again = again,
+                                 .pause = sleep_unless_stopped,
+                                 .arg = &m,
+                                 .limit_us = REMOVE_US,
+                                 .away_us = JOB_AWAY_US};
     char why[200];
     return job_remove(&c, &id, 1, why, sizeof(why));
 }
