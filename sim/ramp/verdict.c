@@ -249,6 +249,8 @@ static const char method[] = "by the bounds of a closed system (Denning & Buzen 
 static void tell_generator(const struct ramp *r, struct result *out)
 {
     const struct ramp_step *late = NULL;
+    out->generator.limited = false; /* the last step's apps have said so of themselves (run/report.c) */
+    out->generator.why[0] = '\0';
     for (unsigned i = 0; i < r->n && !out->generator.limited; i++) {
         const struct ramp_step *s = &r->steps[i];
         if (s->crowded && !late)
