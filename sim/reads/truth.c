@@ -9,9 +9,18 @@
 
 /* ---- listings ---- */
 
-static bool counts_as_key(enum read_truth t)
+static bool is_ordered(enum read_truth t)
 {
     return t == TRUTH_FIRST || t == TRUTH_SORTED;
+}
+
+/* In a listing by another key, those that have none (folders, by size) may stand as the server likes. */
+static bool is_by_name(const struct truth_row *rows, size_t n_rows)
+{
+    for (size_t i = 0; i < n_rows; i++)
+        if (rows[i].has_key)
+            return false;
+    return true;
 }
 
 /* Names by bytes or by letters alone, rising or falling: which of them is the server's business. */
@@ -28,8 +37,8 @@ static void note_names(struct name_order *o, const char *a, const char *b)
     o->letters_down = o->letters_down && letters >= 0;
 }
 
-static const char *order_problem(const struct drive_listing *got, const struct truth_row *const *rows, char *dst,
-                                 size_t n)
+static const char *order_problem(const struct drive_listing *got, const struct truth_row *const *rows, bool by_name,
+                                 char *dst, size_t n)
 {
     struct name_order names = {true, true, true, true};
     for (size_t i = 1; i < got->n; i++) {
@@ -47,7 +56,7 @@ static const char *order_problem(const struct drive_listing *got, const struct t
             str_format(dst, n, "out of order at place %zu: %s", i + 1, name);
             return dst;
         }
-        if (a->has_key || b->has_key)
+        if (!by_name)
             continue;
         note_names(&names, got->items[i - 1].name, name);
         if (!names.bytes_up && !names.bytes_down && !names.letters_up && !names.letters_down) {
@@ -104,8 +113,8 @@ const char *truth_list_problem(const struct read *row, const struct drive_listin
             map_put(seen, id, p.out);
         }
     }
-    if (!problem && counts_as_key(row->truth))
-        problem = order_problem(got, of, dst, n);
+    if (!problem && is_ordered(row->truth))
+        problem = order_problem(got, of, is_by_name(rows, n_rows), dst, n);
     if (!problem && row->truth == TRUTH_FIRST && got->n > 0)
         problem = left_out(rows, n_rows, of[got->n - 1], seen, dst, n);
     map_free(&known);
