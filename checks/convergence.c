@@ -3,7 +3,7 @@
  * its app knew to be out of date is left out. */
 #include "base/hash.h"
 #include "base/mem.h"
-#include "checks/check.h"
+#include "checks/evidence/others.h"
 #include "drive/ledger.h"
 
 #include <inttypes.h>
@@ -73,19 +73,19 @@ static bool versions_alike(const struct tree *t, const struct journal *j)
     return false;
 }
 
-/* Somebody else changed the folder after the view was noted: then they may differ. Only our own server's table of
- * changes tells. */
+/* Somebody else changed the folder after the view was noted: then they may differ. Our own server's table of changes
+ * tells, or else the ledgers of other runs, since this one began. */
 static MAY_YIELD bool changed_since(struct check_ctx *c, const struct journal_note *n)
 {
     static const char sql[] =
         "SELECT FROM changes WHERE at > timestamptz 'epoch' + $1::bigint * interval '1 microsecond'"
         " AND $2 = ANY (folders) LIMIT 1";
-    char since[32];
+    char since[32], spot[CHECK_SPOT_MAX];
     const char *params[] = {since, n->file_id};
     struct pg_result *res = NULL;
     struct errinfo ei;
     if (!c->pg)
-        return false;
+        return check_changed_by_others(c, check_spot(spot, n->file_id, ""));
     snprintf(since, sizeof(since), "%" PRId64, n->wall_us);
     bool changed = pg_run(c->pg, sql, 2, params, &res, &ei) == ERR_OK && pg_rows(res) > 0;
     pg_result_free(&res);
@@ -112,7 +112,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         r->examined++;
         bool same =
             n->key == sums[at].names && n->size == sums[at].n && (!versions || n->versions == sums[at].versions);
-        if (!same && !(c->pg && changed_since(c, n)))
+        if (!same && !changed_since(c, n))
             report(r, t, j, n, at, &sums[at]);
     }
     if (r->examined == 0)
@@ -121,6 +121,7 @@ static MAY_YIELD void run(struct check_ctx *c, struct check_result *r)
         check_summary(r, "%s of folders, names%s compared, %" PRIu64 " differ from the rows%s",
                       COUNTED(r->examined, "view"), versions ? " and versions" : "", r->wrong,
                       known_old ? "; some that their apps knew to be out of date are left out" : "");
+    check_note_blind(c, r);
     mem_free(sums);
 }
 

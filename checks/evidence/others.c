@@ -174,7 +174,15 @@ static void keep_spot(void *arg, const struct journal_op *o, const char *spot)
     (void)o;
 }
 
-/* What another run of the same server changed since this one began: ids, and spots. */
+static void keep_folders(struct map *others, const struct journal_op *o)
+{
+    char spot[CHECK_SPOT_MAX];
+    map_put(others, sv_of(check_spot(spot, o->parent_id, "")), others);
+    if (o->op == OP_MOVE || o->op == OP_COPY)
+        map_put(others, sv_of(check_spot(spot, o->other_id, "")), others);
+}
+
+/* What another run of the same server changed since this one began: ids, spots, and in which folders. */
 static void take_run(const struct check_ctx *c, const char *dir, struct map *others)
 {
     struct journal *j = NULL;
@@ -189,6 +197,7 @@ static void take_run(const struct check_ctx *c, const char *dir, struct map *oth
         if (o->file_id[0])
             map_put(others, sv_of(o->file_id), others);
         each_spot(o, keep_spot, others);
+        keep_folders(others, o);
     }
     journal_free(&j);
 }

@@ -21,7 +21,8 @@ MAY_YIELD enum err check_same_accounts(struct check_ctx *c, const struct check_b
  * that other runs of this server changed whose folders stand beside the run's; there id may be a spot too. */
 MAY_YIELD bool check_changed_by_others(struct check_ctx *c, const char *id);
 #define CHECK_SPOT_MAX (DRIVE_ID_MAX + DRIVE_NAME_MAX + 8)
-char *check_spot(char dst[CHECK_SPOT_MAX], const char *folder, const char *name); /* "folder/name" */
+/* "folder/name"; "folder/" for whatever is in it. */
+char *check_spot(char dst[CHECK_SPOT_MAX], const char *folder, const char *name);
 /* Notes in a row with something wrong that others may have done it, where nobody tells. */
 void check_note_blind(const struct check_ctx *c, struct check_result *r);
 char *check_others_text(char *dst, size_t n, uint64_t items); /* a clause about so many, "" for none */
