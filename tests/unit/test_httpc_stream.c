@@ -243,7 +243,7 @@ static void tick_for_a_while(struct stub *s, int fd, int number)
     stub_send(fd, EVENTS "\r\n");
     for (int i = 0; i < 12; i++) {
         stub_send(fd, ":\n");
-        usleep(50000);
+        usleep(100000);
     }
     stub_drain(fd); /* then silence */
 }
@@ -255,12 +255,12 @@ static void alive_while_bytes_come_dead_when_silent(void **state)
     struct httpc_peer *p = served_by(tick_for_a_while, NULL);
     struct watch w = {0};
     struct mono from = mono_now();
-    watch_open(&w, p, "/events", 250 * US_PER_MS);
+    watch_open(&w, p, "/events", 700 * US_PER_MS);
     assert_true(wait_closed(&w));
     assert_int_equal(w.err, ERR_TIMEOUT);
     assert_int_equal(w.status, 200);
     assert_int_equal(w.data.len, 24);
-    assert_in_range(ms_since(from), 780, 2000);
+    assert_in_range(ms_since(from), 1750, 20000);
     watch_done(&w);
 }
 
@@ -274,7 +274,7 @@ static void a_stream_that_is_never_answered(void **state)
     assert_true(wait_closed(&w));
     assert_int_equal(w.err, ERR_TIMEOUT);
     assert_int_equal(w.status, 0);
-    assert_in_range(ms_since(from), 140, 1000);
+    assert_in_range(ms_since(from), 140, 20000);
     watch_done(&w);
 }
 
