@@ -198,7 +198,9 @@ static MAY_YIELD enum err find_words(struct reads_stage *s, struct errinfo *ei)
     }
     if (l.n == 0) {
         arena_free(&mem);
-        return err_set(ei, ERR_ENV, "the account has no folder with files: fill the server first with sim seed");
+        return err_set(ei, ERR_ENV, "%s",
+                       s->silent ? READS_SILENT
+                                 : "the account has no folder with files: fill the server first with sim seed");
     }
     for (size_t i = 0; i < l.n && !s->words[READ_STEM][0]; i++) {
         if (!l.items[i].folder && take_word(l.items[i].name, word, sizeof(word))) {

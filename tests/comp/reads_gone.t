@@ -24,4 +24,10 @@ my $r = sim([qw(reads -n 1 --background 0)], dir => $dir, env => { TMA_URL => $c
 is $r->{status}, 3, 'gone while its own files are made' or diag $r->{out}, $r->{err};
 like $r->{err}, qr/the server no longer answers/, 'the same sentence';
 cmp_ok $cut->count(qr{/upload}), '<', 20, 'after a few of the forty';
+
+my $shut = FakeDrive->new(sub_users => 1, folders => 4, files => 4);
+$shut->rule(method => 'GET', path => qr{^/api/files(\?|$)}, close => 1);
+$r = sim([qw(reads -n 1 --background 0)], dir => $dir, env => { TMA_URL => $shut->url });
+is $r->{status}, 3, 'gone while folders are looked for' or diag $r->{out}, $r->{err};
+like $r->{err}, qr/the server no longer answers/, 'is not taken for an empty account';
 done_testing;
