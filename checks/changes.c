@@ -3,6 +3,7 @@
  * acknowledged before another was asked for may not. */
 #include "base/map.h"
 #include "base/mem.h"
+#include "checks/evidence/fate.h"
 #include "checks/evidence/look.h"
 #include "checks/evidence/others.h"
 
@@ -57,15 +58,25 @@ static bool may_be_last(const struct journal_op *const *ops, size_t n, const str
     return true;
 }
 
+/* What a rename or move made of it. A name that is taken where a move takes it gets a number there. */
+static bool fits(const struct journal_op *o, const char *is, bool moved)
+{
+    const char *made = o->op == OP_RENAME ? o->name : o->other_id;
+    return o->op == OP_RENAME && moved ? fate_is_twin(is, made) : strcmp(is, made) == 0;
+}
+
 /* The row's name, or folder, is what one of the changes that may have been the last made it. */
 static MAY_YIELD void judge_last(struct judge *k, const struct journal_op *const *ops, size_t n, enum drive_op op,
                                  const char *is)
 {
     const struct journal_op *last = NULL;
+    bool moved = false;
+    for (size_t i = 0; i < n; i++)
+        moved = moved || (ops[i]->op == OP_MOVE && journal_maybe(ops[i]));
     for (size_t i = 0; i < n; i++) {
         if (ops[i]->op != op || !journal_maybe(ops[i]) || !may_be_last(ops, n, ops[i]))
             continue;
-        if (strcmp(op == OP_RENAME ? ops[i]->name : ops[i]->other_id, is) == 0)
+        if (fits(ops[i], is, moved))
             return;
         last = !last || journal_acked(ops[i]) ? ops[i] : last;
     }
@@ -129,28 +140,15 @@ static uint64_t unknown_in(const struct judge *k, const char *folder)
     return n;
 }
 
-/* "a (1).pdf" is a twin of "a.pdf". */
-static bool is_twin(const char *name, const char *of)
-{
-    size_t n = 0;
-    while (name[n] && name[n] == of[n])
-        n++;
-    while (n > 0 && name[n] != ' ')
-        n--;
-    size_t digits = strncmp(name + n, " (", 2) == 0 ? strspn(name + n + 2, "0123456789") : 0;
-    const char *rest = digits > 0 ? name + n + 2 + digits : "";
-    return strcmp(name, of) == 0 || (rest[0] == ')' && strcmp(rest + 1, of + n) == 0);
-}
-
 /* Others may work in the same folders: what is held against the server is a second one of what an app asked for once.
  */
 static bool was_asked_once(const struct judge *k, const char *folder, const char *name)
 {
     for (size_t i = 0; i < k->j->n; i++) {
         const struct journal_op *o = &k->j->ops[i];
-        if ((o->op == OP_COPY && strcmp(o->other_id, folder) == 0 && is_twin(name, o->name)) ||
+        if ((o->op == OP_COPY && strcmp(o->other_id, folder) == 0 && fate_is_twin(name, o->name)) ||
             ((o->op == OP_UPLOAD || o->op == OP_NEW_FOLDER) && strcmp(o->parent_id, folder) == 0 &&
-             is_twin(name, o->name)))
+             fate_is_twin(name, o->name)))
             return true;
     }
     return false;

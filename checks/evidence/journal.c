@@ -132,7 +132,10 @@ static void on_outcome(struct reader *rd, const struct ledger_record *r)
         o->told_us = r->mono_us;
     o->file_id = r->file_id[0] ? keep(rd, r->file_id) : o->file_id;
     o->other_id = r->other_id[0] ? keep(rd, r->other_id) : o->other_id;
+    if ((o->op == OP_MOVE || o->op == OP_COPY) && r->name[0])
+        o->old_name = o->name;
     o->name = r->name[0] ? keep(rd, r->name) : o->name;
+    o->parent_id = r->parent_id[0] ? keep(rd, r->parent_id) : o->parent_id;
     o->version_after = keep(rd, r->version_after);
 }
 

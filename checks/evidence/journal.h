@@ -8,7 +8,7 @@
 
 struct journal_op {
     uint64_t seq;
-    /* "" when not told. name: what it is called afterwards. */
+    /* "" when not told. name: what it is called afterwards; old_name: before, or the source, when that was told. */
     const char *file_id, *parent_id, *other_id, *version_before, *version_after, *name, *old_name;
     const char *source_id; /* copy: what was copied; file_id is then the copy, "" when the server did not name it */
     int64_t sent_us,

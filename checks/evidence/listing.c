@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define READERS   8
@@ -107,23 +108,39 @@ static MAY_YIELD enum err sign_in_all(struct walk *w)
     return ERR_OK;
 }
 
-/* Which id an earlier process gave to what, told by its ledger in the order of its requests. */
+/* As they were answered: of two that crossed each other the one asked for first may have come last. */
+static int by_answer(const void *a, const void *b)
+{
+    const struct journal_op *x = *(const struct journal_op *const *)a, *y = *(const struct journal_op *const *)b;
+    if (x->told_us != y->told_us)
+        return x->told_us < y->told_us ? -1 : 1;
+    return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+static void place(struct api *a, const struct journal_op *o)
+{
+    bool named = o->op != OP_COPY || o->old_name[0]; /* a record of before copies were named has the source's name */
+    if ((o->op == OP_MOVE || o->op == OP_COPY) && named)
+        api_place(a, o->file_id, o->other_id, o->name);
+    else if (o->op == OP_RENAME || o->op == OP_UPLOAD || o->op == OP_NEW_FOLDER)
+        api_place(a, o->file_id, o->parent_id, o->name);
+    else if (o->op == OP_TRASH)
+        api_place(a, o->file_id, NULL, NULL);
+}
+
+/* Which id an earlier process gave to what, told by its ledger. */
 static void place_all(struct walk *w)
 {
     const struct journal *j = w->c->journal;
-    for (size_t i = 0; i < j->n; i++) {
-        const struct journal_op *o = &j->ops[i];
-        uint32_t account = journal_account(j, o->login);
-        bool placed = o->op == OP_RENAME || o->op == OP_UPLOAD || o->op == OP_NEW_FOLDER;
-        if (account >= w->n_apis || !o->file_id[0] || !journal_acked(o))
-            continue;
-        if (o->op == OP_MOVE)
-            api_place(w->apis[account], o->file_id, o->other_id, o->name);
-        else if (placed)
-            api_place(w->apis[account], o->file_id, o->parent_id, o->name);
-        else if (o->op == OP_TRASH)
-            api_place(w->apis[account], o->file_id, NULL, NULL);
-    }
+    const struct journal_op **acked = mem_alloc((j->n + 1) * sizeof(*acked));
+    size_t n = 0;
+    for (size_t i = 0; i < j->n; i++)
+        if (j->ops[i].file_id[0] && journal_acked(&j->ops[i]) && journal_account(j, j->ops[i].login) < w->n_apis)
+            acked[n++] = &j->ops[i];
+    qsort(acked, n, sizeof(*acked), by_answer);
+    for (size_t i = 0; i < n; i++)
+        place(w->apis[journal_account(j, acked[i]->login)], acked[i]);
+    mem_free(acked);
 }
 
 static MAY_YIELD void walk(struct walk *w)

@@ -47,7 +47,7 @@ static void collect(struct judge *k)
         if (fate_makes(o) && o->file_id[0])
             map_put(k->made, sv_of(o->file_id), k);
         else if (!fate_makes(o) && o->op != OP_SAVE)
-            map_put(k->touched, sv_of(check_spot(key, o->parent_id, o->op == OP_RENAME ? o->old_name : o->name)), k);
+            map_put(k->touched, sv_of(check_spot(key, o->parent_id, o->old_name[0] ? o->old_name : o->name)), k);
     }
 }
 

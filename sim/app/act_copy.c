@@ -36,7 +36,8 @@ void action_copy(struct action *x)
     if (r.outcome == OUT_OK && job.id[0] && !action_job(x, &job, &r))
         judge_failed_job(x, &job, &r, &t);
     /* Not every server names the copy: then the record names none, rather than its source. */
-    struct drive_file made = {.id = job.n_ids ? job.ids[0] : "", .name = t.name};
+    struct drive_file made = {.id = job.n_ids ? job.ids[0] : ""};
+    made.name = api_placed_name(a->api, made.id);
     action_told(x, &rec, &r, &made);
     a->foreground.surplus += r.outcome == OUT_OK;
     if (r.outcome == OUT_OK && !(a->w->server.caps & API_CAP_EVENTS))

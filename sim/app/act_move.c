@@ -26,7 +26,7 @@ void action_move(struct action *x)
     do
         api_move(a->api, ids, 1, rec.other_id, &r);
     while (call_again(&c, &r));
-    action_told(x, &rec, &r, NULL);
+    action_told(x, &rec, &r, &(struct drive_file){.id = t.id, .name = api_placed_name(a->api, t.id)});
     if (r.outcome == OUT_OK && a->view.open[t.at].snap)
         view_drop(&a->view, t.at, t.id);
     if (r.outcome == OUT_OK && !(a->w->server.caps & API_CAP_EVENTS))

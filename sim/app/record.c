@@ -42,8 +42,10 @@ void action_told(struct action *x, const struct ledger_record *rec, const struct
     if (r->outcome == OUT_OK && f && f->id) {
         if (strcmp(f->id, rec->file_id) != 0)
             action_text(told.file_id, sizeof(told.file_id), f->id);
-        if (f->name && strcmp(f->name, rec->name) != 0)
+        if (f->name && (rec->op == OP_COPY || strcmp(f->name, rec->name) != 0)) /* the intent has the source's */
             action_text(told.name, sizeof(told.name), f->name);
+        if (rec->op == OP_RENAME && f->parent_id && strcmp(f->parent_id, rec->parent_id) != 0) /* others moved it */
+            action_text(told.parent_id, sizeof(told.parent_id), f->parent_id);
         action_text(told.version_after, sizeof(told.version_after), f->version);
     }
     action_answer(x, rec, &told, r);

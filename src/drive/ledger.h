@@ -40,13 +40,15 @@ struct ledger_record {
     uint64_t seq;        /* of the intent; the outcome names the same */
     int64_t mono_us, wall_us;
     /* An outcome's texts are "" where it has nothing else to tell than its intent. */
-    char file_id[DRIVE_ID_MAX + 1]; /* "" when not known yet; of a copy: the source's, in the outcome the copy's */
-    char parent_id[DRIVE_ID_MAX + 1];
-    char other_id[DRIVE_ID_MAX + 1]; /* new parent (move, copy), lock id (save, lock, unlock) */
+    char file_id[DRIVE_ID_MAX + 1];   /* "" when not known yet; of a copy: the source's, in the outcome the copy's */
+    char parent_id[DRIVE_ID_MAX + 1]; /* where the app saw it; in the outcome of a rename where it was by then */
+    char other_id[DRIVE_ID_MAX + 1];  /* new parent (move, copy), lock id (save, lock, unlock) */
     char version_before[DRIVE_ID_MAX + 1], version_after[DRIVE_ID_MAX + 1];
     /* Of a request about several items (trash) revision is the number of the first item's record, alike in all. */
     uint64_t content_key, revision, parent_revision, size;
-    char name[DRIVE_NAME_MAX + 1];     /* "" unless the operation names something or writes content */
+    /* "" unless the operation names something or writes content; in the outcome what it got: a copy's always, others'
+     * where it is not the one asked for. Older ledgers have none for moves and copies. */
+    char name[DRIVE_NAME_MAX + 1];
     char old_name[DRIVE_NAME_MAX + 1]; /* rename: what the app saw before */
 };
 

@@ -87,10 +87,12 @@ for my $hrefs (qw(raw absolute)) {
 # ---- X07: a slash that the server insists on; what it makes of the Destination
 {
     my $d = seeded(slash => 1);
-    spew("$dir/moves", "move 1\ncopy 1\nrename 1\n");
-    my $r = run_on($d, qw(run 2 2 200 2 --mix), "$dir/moves");
+    spew("$dir/moves", "move 2\ncopy 2\nrename 1\n"); # in so few folders many names are taken
+    my $r = run_on($d, qw(run 4 2 300 2 --seed 2 --mix), "$dir/moves");
     is $r->{status}, 0, 'X07: a folder without its slash is asked for again' or diag $r->{out};
     my @to = map { $_->{headers}{destination} } grep { $_->{headers}{destination} } @{ $d->log };
+    my $c = run_on($d, 'check', '--run', $r->{json}{run_dir});
+    is $c->{status}, 0, 'what was moved, copied and renamed is found by another process' or diag $c->{out}, $c->{err};
     cmp_ok scalar(@to), '>', 0, 'X07: things were moved';
     is scalar(grep { index($_, $d->origin . '/dav/drivesim-load/') != 0 } @to), 0, 'X07: Destination is absolute and shares the base';
     is scalar(grep { $_->{status} == 502 } @{ $d->log }), 0, 'X07: never another host';

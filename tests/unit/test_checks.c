@@ -116,6 +116,10 @@ static const struct world worlds[] = {
      {FOLDER("d"), FILE_("f", "d", "1"), FILE_("g", "d", "1", .trashed = true)}, .says = "2 acknowledged changes"},
     {"changes: still in its place", &check_changes, {{ASKED, .op = OP_TRASH, .file = "g", .from = 3, .to = 4}}, {FOLDER("d"), FILE_("g", "d", "1")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "still where it was"},
     {"changes: another name", &check_changes, {{ASKED, .op = OP_RENAME, .file = "f", .name = "new", .from = 1, .to = 2}}, {FOLDER("d"), FILE_("f", "d", "1")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "called new"},
+    {"changes: numbered by a move", &check_changes, {{ASKED, .op = OP_RENAME, .file = "f", .name = "new", .from = 1, .to = 2}, {ASKED, .op = OP_MOVE, .file = "f", .other = "d", .from = 3, .to = 4}},
+     {FOLDER("d"), {.id = "f", .name = "new (1)", .account = "a", .parent_id = "d"}}, .says = "2 acknowledged changes"},
+    {"changes: numbered by nobody", &check_changes, {{ASKED, .op = OP_RENAME, .file = "f", .name = "new", .from = 1, .to = 2}},
+     {FOLDER("d"), {.id = "f", .name = "new (1)", .account = "a", .parent_id = "d"}}, .status = CHECK_VIOLATED, .wrong = 1, .says = "called new"},
     {"changes: gone for good", &check_changes, {{ASKED, .op = OP_UPLOAD, .file = "u", .parent = "d", .name = "u", .from = 1, .to = 2}}, {FOLDER("d")}, .status = CHECK_VIOLATED, .wrong = 1, .says = "gone for good"},
 
     /* ---- convergence ---- */
@@ -196,20 +200,25 @@ static void add_event(struct ledger *l, const struct world *w, const struct even
     ledger_append(l, &rec);
 }
 
-static void write_run(const char *dir, const struct world *w)
+static void write_run_json(const char *dir)
 {
-    struct ledger *l = NULL;
-    struct errinfo ei = {0};
     char path[200];
-    assert_int_equal(ledger_create(&l, dir, &ei), ERR_OK);
-    for (size_t i = 0; i < 10 && w->events[i].kind != END; i++)
-        add_event(l, w, &w->events[i], i + 1);
-    assert_int_equal(ledger_close(&l, &ei), ERR_OK);
     snprintf(path, sizeof(path), "%s/run.json", dir);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs("{\"logins\": [\"a@load.test\", \"b@load.test\"], \"login_accounts\": [0, 0]}", f);
     fclose(f);
+}
+
+static void write_run(const char *dir, const struct world *w)
+{
+    struct ledger *l = NULL;
+    struct errinfo ei = {0};
+    assert_int_equal(ledger_create(&l, dir, &ei), ERR_OK);
+    for (size_t i = 0; i < 10 && w->events[i].kind != END; i++)
+        add_event(l, w, &w->events[i], i + 1);
+    assert_int_equal(ledger_close(&l, &ei), ERR_OK);
+    write_run_json(dir);
 }
 
 static struct tree *make_tree(const struct world *w)
@@ -267,10 +276,53 @@ static void test_worlds(void **state)
         judge(&worlds[i]);
 }
 
+/* What the answer tells of name and place counts; a ledger in which it told neither has what was asked for. */
+static void test_told_places(void **state)
+{
+    (void)state;
+    static const struct {
+        enum drive_op op;
+        const char *told_name, *told_parent, *name, *old_name, *parent;
+    } rows[] = {
+        {OP_MOVE, "", "", "f", "", "d"},           {OP_MOVE, "f (1)", "", "f (1)", "f", "d"},
+        {OP_COPY, "", "", "f", "", "d"},           {OP_COPY, "f", "", "f", "f", "d"},
+        {OP_COPY, "f (1)", "", "f (1)", "f", "d"}, {OP_RENAME, "", "", "f", "", "d"},
+        {OP_RENAME, "", "e", "f", "", "e"},        {OP_UPLOAD, "f (1)", "", "f (1)", "", "d"},
+    };
+    char dir[] = "/tmp/checks-XXXXXX";
+    struct errinfo ei = {0};
+    struct ledger *l = NULL;
+    struct journal *j = NULL;
+    assert_non_null(mkdtemp(dir));
+    write_run_json(dir);
+    assert_int_equal(ledger_create(&l, dir, &ei), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct ledger_record rec = {.kind = LEDGER_INTENT, .op = rows[i].op, .seq = i + 1};
+        text(rec.name, sizeof(rec.name), "f");
+        text(rec.parent_id, sizeof(rec.parent_id), "d");
+        ledger_append(l, &rec);
+        rec.kind = LEDGER_OUTCOME;
+        text(rec.name, sizeof(rec.name), rows[i].told_name);
+        text(rec.parent_id, sizeof(rec.parent_id), rows[i].told_parent);
+        ledger_append(l, &rec);
+    }
+    assert_int_equal(ledger_close(&l, &ei), ERR_OK);
+    assert_int_equal(journal_read(dir, &j, &ei), ERR_OK);
+    assert_int_equal(j->n, ARRAY_LEN(rows));
+    for (size_t i = 0; i < j->n; i++) {
+        assert_string_equal(j->ops[i].name, rows[i].name);
+        assert_string_equal(j->ops[i].old_name, rows[i].old_name);
+        assert_string_equal(j->ops[i].parent_id, rows[i].parent);
+    }
+    journal_free(&j);
+    remove_run(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_worlds),
+        cmocka_unit_test(test_told_places),
     };
     return cmocka_run_group_tests_name("checks", tests, NULL, NULL);
 }

@@ -153,6 +153,11 @@ void api_place(struct api *a, const char *id, const char *parent, const char *na
         names_drop(a->names, id);
 }
 
+const char *api_placed_name(const struct api *a, const char *id)
+{
+    return a->names ? names_name(a->names, id) : NULL;
+}
+
 unsigned api_caps(const struct api *a)
 {
     return a->caps;

@@ -37,4 +37,6 @@ unsigned api_caps(const struct api *a); /* what is known so far */
 void api_set_caps(struct api *a, unsigned caps);
 /* Tells a dialect whose ids this program gave where an earlier run left one of them; name NULL: deleted. */
 void api_place(struct api *a, const char *id, const char *parent, const char *name);
+/* What such a dialect knows it to be called, numbered where its name was taken; NULL: unknown, and in the others. */
+const char *api_placed_name(const struct api *a, const char *id);
 #endif

@@ -54,8 +54,8 @@ enum err sftp_op_rename(struct api *a, const char *id, const char *name, struct 
     if (!problem)
         e = change_place(&op, mem, id, parent, name);
     if (sftp_op_ok(&op, e)) {
-        (void)sftp_is_there(&op, sftp_path_of(&op, mem, id), &attrs);
-        sftp_fill_file(&op, mem, parent, name, &attrs, out);
+        (void)sftp_is_there(&op, sftp_path_of(&op, mem, id), &attrs); /* others may move it meanwhile */
+        sftp_fill_file(&op, mem, names_parent(a->names, id), names_name(a->names, id), &attrs, out);
     }
     e = sftp_op_end(&op, e);
     if (problem)

@@ -159,8 +159,9 @@ enum err webdav_rename(struct api *a, const char *id, const char *name, struct a
         struct api_result look;
         a->extra++;
         if (webdav_info(a, id, mem, out, NULL, &look) || look.outcome != OUT_OK) {
-            *out = (struct drive_file){.id = arena_strdup(mem, id), .name = arena_strdup(mem, name), .size = -1};
-            out->parent_id = arena_strdup(mem, parent);
+            *out = (struct drive_file){.id = arena_strdup(mem, id), .size = -1}; /* others moved it meanwhile */
+            out->name = arena_strdup(mem, names_name(a->names, id));
+            out->parent_id = arena_strdup(mem, names_parent(a->names, id));
         }
     }
     return err;
