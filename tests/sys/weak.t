@@ -4,7 +4,6 @@ use strict;
 use warnings;
 use File::Copy ();
 use Test::More;
-use Time::HiRes qw(time);
 use lib 'tests/lib';
 use Sim;
 
@@ -39,7 +38,7 @@ SKIP: {
 }
 
 # ---- the same judgement again, from the run's folder: every row, the same figures
-my $began = time;
+my $before = $stack->sql('SELECT max(seq) FROM changes');
 my $r = $stack->sim([@RUN, qw(--run-dir kept --json kept.json)]);
 is $r->{status}, 0, 'a run' or diag $r->{out}, $r->{err};
 is $stack->sim([qw(check --run kept --json again.json)])->{status}, 0, 'judged again: status 0';
@@ -55,7 +54,8 @@ sub twin {
     my ($id, $made) = @_;
     $stack->sql("INSERT INTO files SELECT (jsonb_populate_record(f, jsonb_build_object('id', '$id', 'path', '$id', 'created_at', $made,"
         . " 'name', regexp_replace(name, '(\\.[^.]*)?\$', ' (77)\\1')))).* FROM files f WHERE id ="
-        . " (SELECT data->>'id' FROM changes WHERE type = 'file.uploaded' AND at >= to_timestamp($began) ORDER BY at LIMIT 1)");
+        . " (SELECT c.data->>'id' FROM changes c JOIN files u ON u.id = c.data->>'id' WHERE c.type = 'file.uploaded' AND c.seq > $before"
+        . " AND u.name = c.data->>'name' AND u.parent_id = c.data->>'parentId' AND u.deleted_at IS NULL ORDER BY c.seq LIMIT 1)"); # as it was asked for
     my $c = $stack->sim([qw(check --run kept --only changes)]);
     $stack->sql("DELETE FROM files WHERE id = '$id'");
     return $c;
@@ -132,7 +132,8 @@ $r = $stack->sim([qw(check --run kept --json since.json)]);
 is $r->{status}, 0, 'others worked in the accounts since: no alarm' or diag $r->{out}, $r->{err};
 my $since = checks('since.json');
 like "$since->{ledger}{summary} $since->{changes}{summary}", qr/; not judged, as somebody else changed them too: \d+ items?/, 'but said';
-my $lost = $stack->sql("SELECT data->>'id' FROM changes WHERE type = 'folder.created' AND at >= to_timestamp($began) ORDER BY at LIMIT 1");
+my $lost = $stack->sql("SELECT data->>'id' FROM changes c WHERE type = 'folder.created' AND seq > $before"
+    . " AND NOT EXISTS (SELECT FROM changes d WHERE d.data->>'id' = c.data->>'id' AND d.seq > c.seq) ORDER BY seq LIMIT 1");
 $stack->sql("UPDATE files SET name = 'planted' WHERE id = '$lost'");
 $r = $stack->sim([qw(check --run kept --only ledger)]);
 is $r->{status}, 1, 'what no change explains is still found';
