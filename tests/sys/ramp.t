@@ -46,7 +46,7 @@ subtest 'a limit is found, and pushed past' => sub {
     is_deeply [@$p{qw(extra refused let_in timed_out failed)}], [10, 10, 0, 0, 0], 'ten more: all refused';
     cmp_ok $p->{refusal_max_ms}, '<', 25_000, 'before any time limit of a request is over';
     cmp_ok $p->{"upload_p95_${_}_ms"}, '>', 0, "those inside were measured $_" for qw(before during);
-    like $r->{out}, qr/^  (ok|violated) +limit +30 sessions in \(4 of the set-up\), 10 more: 10 refused/m, 'a row among the checks';
+    like $r->{out}, qr/^  (?:ok|VIOLATED) +limit +30 sessions in \(4 of the set-up\), 10 more: 10 refused/m, 'a row among the checks';
 
     serve('--max-sessions', 40);
     $r = ramp(4, qw(--no-stop --session upload:2KiB --arrive 0 --hold 1s --settle 0 --drain 2s --limit 30));
