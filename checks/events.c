@@ -265,7 +265,8 @@ static void sum_up(struct judge *k)
     if (s->resynced)
         snprintf(text, sizeof(text), ", %" PRIu64 " covered by a resync", s->resynced);
     if (hist_count(k->lag) > 0)
-        str_format(p99, sizeof(p99), "; p99 %.0f ms after the answer", (double)hist_percentile(k->lag, 99) / 1e3);
+        str_format(p99, sizeof(p99), "; %s %.0f ms after the answer", hist_carries(k->lag, 99) ? "p99" : "slowest",
+                   (double)hist_percentile(k->lag, hist_carries(k->lag, 99) ? 99 : 100) / 1e3);
     if (k->others)
         snprintf(others, sizeof(others), "; not timed, as somebody else changed the item too: %" PRIu64, k->others);
     check_summary(k->r,

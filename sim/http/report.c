@@ -1,6 +1,7 @@
 /* Percentiles are by nearest rank and end in the exact slowest one: a table whose last line is an estimate is none. */
 #include "sim/http/report.h"
 #include "base/mem.h"
+#include "base/percentiles.h"
 
 #include <stdio.h>
 
@@ -19,7 +20,8 @@ static const struct {
     [STRESS_RECEIVE] = {"Receive", "receive"},    [STRESS_TIMEOUT] = {"Timeout", "timeout"},
     [STRESS_PROTOCOL] = {"Protocol", "protocol"}, [STRESS_UNFINISHED] = {"Unfinished", "unfinished"},
 };
-static const double ranks[] = {50, 66, 75, 80, 90, 95, 98, 99, 100};
+static const struct percentile ranks[] = {{"p50", 50}, {"p66", 66}, {"p75", 75}, {"p80", 80},  {"p90", 90},
+                                          {"p95", 95}, {"p98", 98}, {"p99", 99}, {"p100", 100}};
 
 struct http_report {
     unsigned connections;
@@ -68,7 +70,8 @@ void http_report_add(struct http_report *r, const struct stress_sample *s)
     hist_record(r->time[T_PROCESSING], s->total_us - s->connect_us);
     hist_record(r->time[T_WAITING], s->wait_us);
     hist_record(r->time[T_TOTAL], s->total_us);
-    hist_record(r->time[T_FROM_DUE], s->from_due_us);
+    if (r->rate > 0) /* in a closed loop nothing is due: one is sent when another has ended */
+        hist_record(r->time[T_FROM_DUE], s->from_due_us);
 }
 
 uint64_t http_report_ended(const struct http_report *r)
@@ -132,25 +135,33 @@ static void print_rates(const struct http_report *r, int64_t took_us, FILE *out)
 
 static void print_times(const struct http_report *r, FILE *out)
 {
-    char row[160];
+    char row[160], cell[32];
     fprintf(out, "\nConnection Times (ms)\n%-12s%10s%10s%10s%10s%10s\n", "", "min", "mean", "[+/-sd]", "median", "max");
     for (unsigned t = 0; t < T_COUNT; t++) {
         const struct hist *h = r->time[t];
         if (t == T_FROM_DUE && r->rate <= 0)
             continue;
-        str_format(row, sizeof row, "%-12s%10.3f%10.3f%10.3f%10.3f%10.3f", times[t].text, hist_percentile_ms(h, 0),
-                   hist_mean(h) / 1e3, hist_stddev(h) / 1e3, hist_percentile_ms(h, 50), hist_percentile_ms(h, 100));
+        str_format(row, sizeof row, "%-12s%10.3f%10.3f%10.3f%10s%10.3f", times[t].text, hist_percentile_ms(h, 0),
+                   hist_mean(h) / 1e3, hist_stddev(h) / 1e3, hist_cell(h, 50, US_PER_MS, 3, cell, sizeof cell),
+                   hist_percentile_ms(h, 100));
         fprintf(out, "%s\n", row);
     }
     fprintf(out, "\nPercentage of the requests served within a certain time (ms)\n");
     const struct hist *h = r->time[r->rate > 0 ? T_FROM_DUE : T_TOTAL];
     for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
-        str_format(row, sizeof row, "%4.0f%% %10.3f%s", ranks[i], hist_percentile_ms(h, ranks[i]),
-                   ranks[i] < 100 ? "" : " (longest request)");
+        str_format(row, sizeof row, "%4.0f%% %10s%s", ranks[i].pct,
+                   hist_cell(h, ranks[i].pct, US_PER_MS, 3, cell, sizeof cell),
+                   ranks[i].pct < 100 ? "" : " (longest request)");
         fprintf(out, "%s\n", row);
     }
     if (r->rate > 0)
         fprintf(out, "(from when each request was due, so that a stall cannot hide those that had to wait)\n");
+    else
+        fprintf(out,
+                "(from when each request was sent: it is sent when another has ended, so a stall holds the next ones\n"
+                "back and their wait is not in these times; with --rate it is)\n");
+    if (!hist_carries(h, 99))
+        fprintf(out, "%s\n", HIST_FEW);
 }
 
 void http_report_print(const struct http_report *r, const struct http_report_head *head, const struct stress_info *info,
@@ -191,10 +202,7 @@ static void write_times(const struct http_report *r, struct jsonw *w)
         jsonw_measured(w, "min", hist_percentile_ms(h, 0), 3);
         jsonw_measured(w, "mean", any ? hist_mean(h) / 1e3 : -1, 3);
         jsonw_measured(w, "sd", any ? hist_stddev(h) / 1e3 : -1, 3);
-        for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
-            str_format(key, sizeof key, "p%.0f", ranks[i]);
-            jsonw_measured(w, key, hist_percentile_ms(h, ranks[i]), 3);
-        }
+        percentiles_write(w, h, ranks, ARRAY_LEN(ranks));
         jsonw_end_object(w);
     }
 }

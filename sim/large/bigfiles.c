@@ -154,7 +154,7 @@ static void add_figures(struct result *r, const struct transfer *t)
     result_figure(r, t->figures, "seconds", (double)t->took_us / 1e6, 2);
     result_figure(r, t->figures, "mb_per_s", t->mb_per_s, 1);
     for (size_t i = 0; i < ARRAY_LEN(times) && t->ok; i++)
-        result_figure(r, t->figures, times[i].key, (double)hist_percentile(t->hist, times[i].pct) / 1e6, 2);
+        result_percentile(r, t->figures, times[i].key, t->hist, times[i].pct, US_PER_S, 2);
     if (t->server_peak >= 0)
         result_figure(r, t->figures, "server_peak_rss_bytes", (double)t->server_peak, 0);
 }
@@ -167,6 +167,7 @@ void bigfiles_sample(struct result *r)
     struct transfer t[] = {{.figures = UPLOADS, .ok = 1}, {.figures = DOWNLOADS, .ok = 1}};
     for (size_t i = 0; i < ARRAY_LEN(t); i++) {
         t[i].hist = hist_new();
+        hist_record(t[i].hist, 1);
         add_figures(r, &t[i]);
         hist_free(&t[i].hist);
     }
@@ -181,6 +182,7 @@ static void print_rows(const struct bigfiles *b, const struct transfer *const *r
 {
     FILE *out = b->conf->out;
     char p50[32], p95[32], max[32], mem[32], line[160];
+    bool few = false;
     if (!out)
         return;
     fprintf(out, "%-10s %6s %7s %9s %9s %8s %8s %9s  %s\n", "all at once", "ok", "failed", "seconds", "MB/s", "p50 s",
@@ -192,7 +194,10 @@ static void print_rows(const struct bigfiles *b, const struct transfer *const *r
                    seconds(max, t, 100),
                    t->server_peak < 0 ? "not known" : str_bytes(mem, sizeof(mem), (uint64_t)t->server_peak));
         fprintf(out, "%s\n", line);
+        few |= t->ok > 0 && !hist_carries(t->hist, 95);
     }
+    if (few)
+        fprintf(out, "%s\n", HIST_FEW);
     fflush(out);
 }
 

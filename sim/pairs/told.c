@@ -9,11 +9,6 @@ static const struct {
 } times[] = {{"min_ms", "min", 0},  {"p50_ms", "p50", 50},  {"p95_ms", "p95", 95},
              {"p99_ms", "p99", 99}, {"max_ms", "max", 100}, {"mean_ms", "mean", -1}};
 
-static double time_ms(const struct hist *h, double pct)
-{
-    return pct < 0 ? hist_mean(h) / 1e3 : hist_percentile_ms(h, pct);
-}
-
 /* From the first pair's due time to the last one's end: what the server kept up with. Pairs that go on for a while are
  * counted as they begin, the last one's share of time included. */
 static double rate_reached(const struct pairs *p)
@@ -43,7 +38,10 @@ static void add_figures(struct result *r, const struct pairs *p)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         result_figure(r, "pairs", rows[i].key, rows[i].value, rows[i].decimals);
     for (size_t i = 0; i < ARRAY_LEN(times) && hist_count(p->delivery); i++)
-        result_figure(r, "pairs", times[i].key, time_ms(p->delivery, times[i].pct), 3);
+        if (times[i].pct < 0)
+            result_figure(r, "pairs", times[i].key, hist_mean(p->delivery) / 1e3, 3);
+        else
+            result_percentile(r, "pairs", times[i].key, p->delivery, times[i].pct, US_PER_MS, 3);
 }
 
 void pairs_sample(struct result *r)
@@ -60,8 +58,11 @@ static void print_times(FILE *out, const char *what, const struct hist *h)
     char cell[32];
     fprintf(out, "%-34s", what);
     for (size_t i = 0; i < ARRAY_LEN(times); i++) {
-        str_format(cell, sizeof(cell), "%.3f", time_ms(h, times[i].pct));
-        fprintf(out, " %9s", hist_count(h) ? cell : "-");
+        if (times[i].pct < 0 && hist_count(h))
+            str_format(cell, sizeof(cell), "%.3f", hist_mean(h) / 1e3);
+        else
+            hist_cell(h, times[i].pct < 0 ? 0 : times[i].pct, US_PER_MS, 3, cell, sizeof(cell));
+        fprintf(out, " %9s", cell);
     }
     fputc('\n', out);
 }
@@ -83,6 +84,8 @@ static void print_report(const struct pairs *p)
     fputc('\n', out);
     print_times(out, "delivery: sent to event", p->delivery);
     print_times(out, "message: sent to same bytes read", p->message);
+    if (hist_count(p->delivery) && !hist_carries(p->message, 99))
+        fprintf(out, "%s\n", HIST_FEW);
     fflush(out);
 }
 

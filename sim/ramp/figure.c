@@ -36,9 +36,18 @@ double ramp_sign_ins_per_s(const struct ramp_step *s)
 static bool time_of(const struct ramp_step *s, const struct ramp_line *l, uint64_t least, double *out)
 {
     const struct hist *h = s->stats.op[l->op].from_send;
-    if (!h || hist_count(h) == 0 || (l->pct < 100 && hist_count(h) < least))
+    if (!hist_carries(h, l->pct) || (l->pct < 100 && hist_count(h) < least))
         return false;
     *out = hist_percentile_ms(h, l->pct);
+    return true;
+}
+
+bool ramp_too_few(const struct ramp_step *s, const struct ramp_line *l, uint64_t *samples, uint64_t *needs)
+{
+    if (l->kind != RAMP_LINE_TIME || hist_carries(s->stats.op[l->op].from_send, l->pct))
+        return false;
+    *samples = stats_ok(&s->stats, l->op);
+    *needs = hist_needs(l->pct);
     return true;
 }
 

@@ -7,10 +7,12 @@ void ramp_say(const struct ramp *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void ramp_step_init(struct ramp_step *s, const struct ramp *r, unsigned asked);
 void ramp_step_done(struct ramp_step *s);
 
-/* ramp/figure.c. The figure that a line speaks of; false: there is none, or a share or percentile of fewer than `least`
- * samples. */
+/* ramp/figure.c. The figure that a line speaks of; false: there is none, a share or percentile of fewer than `least`
+ * samples, or a percentile of fewer than it needs. */
 bool ramp_figure(const struct ramp_step *s, const struct ramp_line *l, const struct watch_values *server,
                  uint64_t least, double *out);
+/* Why a percentile has no figure: so many samples of so many that it needs; false: it has, or is none. */
+bool ramp_too_few(const struct ramp_step *s, const struct ramp_line *l, uint64_t *samples, uint64_t *needs);
 double ramp_operations_per_s(const struct ramp_step *s); /* < 0: not measured, as the next ones */
 double ramp_actions_per_s(const struct ramp_step *s);    /* of apps: what they planned, less what comes with it */
 double ramp_sign_ins_per_s(const struct ramp_step *s);

@@ -1,6 +1,7 @@
 /* Past the limit: a limit that was never exercised is a guess. As many sessions as the server is told to allow are in
  * and at work; then others come. They must be refused, each within a second, and those inside must not feel it. */
 #include "base/mem.h"
+#include "base/percentiles.h"
 #include "sim/ramp/crowd.h"
 #include "sim/ramp/impl.h"
 
@@ -26,6 +27,7 @@ static MAY_YIELD void measure_alone(struct crowd *in, int64_t us)
     in->s->measure_from = mono_now();
     crowd_stay(in, us);
     p->before_ms = ramp_p95_ms(&p->in, OP_UPLOAD);
+    p->before = stats_ok(&p->in.stats, OP_UPLOAD);
     stats_reset(&p->in.stats);
     p->in.measure_from = mono_now();
 }
@@ -44,6 +46,7 @@ static MAY_YIELD void push(struct ramp *r)
         crowd_stay(&in, us);
         crowd_gather(&more); /* a slow machine takes longer to answer the last of them */
         p->during_ms = ramp_p95_ms(&p->in, OP_UPLOAD);
+        p->during = stats_ok(&p->in.stats, OP_UPLOAD);
         crowd_end(&more);
     }
     crowd_end(&in);
@@ -55,6 +58,7 @@ static void judge(struct ramp *r)
     const struct ramp_step *in = &p->in, *more = &p->more;
     struct check_result *c = result_check(r->w->ctx->result, "limit");
     unsigned let_in = more->admitted;
+    bool enough = p->before >= hist_needs(95) && p->during >= hist_needs(95);
     double slowest = hist_percentile_ms(more->refusals, 100);
     c->examined = p->inside + p->extra;
     if (in->admitted < p->inside)
@@ -67,7 +71,7 @@ static void judge(struct ramp *r)
                          more->timed_out, more->failed);
     if (slowest > REFUSED_MS)
         result_check_add(c, "a refusal took %.0f ms", slowest);
-    if (p->before_ms >= 0 && p->during_ms > SLOWER * p->before_ms + SLOWER_MS)
+    if (enough && p->during_ms > SLOWER * p->before_ms + SLOWER_MS)
         result_check_add(c, "uploads of those inside became slower: p95 %.1f ms before, %.1f ms meanwhile",
                          p->before_ms, p->during_ms);
     if (in->failed + in->timed_out > 0)
@@ -76,8 +80,9 @@ static void judge(struct ramp *r)
                "%u sessions in (%u of the set-up), %u more: %u refused, the slowest after %.1f ms",
                in->admitted + p->own, p->own, p->extra, more->refused, slowest < 0 ? 0 : slowest);
     if (p->before_ms >= 0 && p->during_ms >= 0)
-        result_check_note(c, "uploads of those inside: p95 %.1f ms before, %.1f ms while the others came", p->before_ms,
-                          p->during_ms);
+        result_check_note(c, "uploads of those inside: p95 %s%.1f ms before, %s%.1f ms while the others came%s",
+                          p->before < hist_needs(95) ? "~" : "", p->before_ms, p->during < hist_needs(95) ? "~" : "",
+                          p->during_ms, enough ? "" : ": too few to judge whether they were held up");
     if (more->refused)
         result_check_note(c, "refused with %s; after %.1f ms at the median", more->refused_why,
                           hist_percentile_ms(more->refusals, 50));
@@ -104,10 +109,14 @@ static void write_json(const struct ramp *r)
                 {"refusal_max_ms", hist_percentile_ms(p->more.refusals, 100)},
                 {"upload_p95_before_ms", p->before_ms},
                 {"upload_p95_during_ms", p->during_ms}};
+    const struct few few[] = {
+        few_of("refusal_p50_ms", p->more.refusals, 50), few_of("refusal_p95_ms", p->more.refusals, 95),
+        few_of_count("upload_p95_before_ms", p->before, 95), few_of_count("upload_p95_during_ms", p->during, 95)};
     jsonw_init(&w, &json);
     jsonw_object(&w, NULL);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         jsonw_measured(&w, rows[i].key, rows[i].v, 3);
+    few_write(&w, few, ARRAY_LEN(few));
     jsonw_end_object(&w);
     result_part(r->w->ctx->result, "past_limit", &w);
 }

@@ -296,6 +296,7 @@ static enum err tell(struct ramp *r, struct errinfo *ei)
     if (r->w->watch)
         watch_result(r->w->watch, out);
     ramp_print_ranges(r);
+    ramp_print_few(r);
     enum err e = ramp_verdict(r, out, ei);
     return e == ERR_OK ? ramp_write_csv(r, ei) : e;
 }

@@ -69,7 +69,8 @@ struct ramp_past {
     bool known;
     unsigned inside, own, extra; /* own: logins of the set-up, which count as sessions as well */
     struct ramp_step in, more;   /* those inside while the others push; the others */
-    double before_ms, during_ms; /* p95 of those inside; < 0: they did nothing that could be timed */
+    uint64_t before, during;     /* uploads of those inside */
+    double before_ms, during_ms; /* their p95; < 0: they did nothing that could be timed */
 };
 struct ramp_guard;
 struct ramp_folders;

@@ -2,6 +2,7 @@
 #include "sim/ramp/report.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/percentiles.h"
 #include "sim/ramp/impl.h"
 
 #include <stdio.h>
@@ -34,7 +35,7 @@ static double expected_rate(const struct ramp_step *s)
 }
 
 /* clang-format off */
-#define COLUMNS(X) /* key, decimals, value; below 0: nothing was measured */ \
+#define COLUMNS(X, P) /* key, decimals, value; below 0: nothing was measured. P: key, times, percentile */ \
     X("sessions", 0, s->asked) \
     X("up", 0, s->peak) \
     X("ok", 0, s->ok) \
@@ -42,13 +43,13 @@ static double expected_rate(const struct ramp_step *s)
     X("timed_out", 0, s->timed_out) \
     X("failed", 0, s->failed) \
     X("unfinished", 0, s->unfinished) \
-    X("sign_in_p50_ms", 1, hist_percentile_ms(times(s, OP_SIGN_IN), 50)) \
-    X("sign_in_p95_ms", 1, hist_percentile_ms(times(s, OP_SIGN_IN), 95)) \
-    X("sign_in_p99_ms", 1, hist_percentile_ms(times(s, OP_SIGN_IN), 99)) \
+    P("sign_in_p50_ms", times(s, OP_SIGN_IN), 50) \
+    P("sign_in_p95_ms", times(s, OP_SIGN_IN), 95) \
+    P("sign_in_p99_ms", times(s, OP_SIGN_IN), 99) \
     X("uploads", 0, (double)stats_ok(&s->stats, OP_UPLOAD)) \
-    X("upload_p50_ms", 1, hist_percentile_ms(times(s, OP_UPLOAD), 50)) \
-    X("upload_p95_ms", 1, hist_percentile_ms(times(s, OP_UPLOAD), 95)) \
-    X("upload_p99_ms", 1, hist_percentile_ms(times(s, OP_UPLOAD), 99)) \
+    P("upload_p50_ms", times(s, OP_UPLOAD), 50) \
+    P("upload_p95_ms", times(s, OP_UPLOAD), 95) \
+    P("upload_p99_ms", times(s, OP_UPLOAD), 99) \
     X("operations_per_s", 2, ramp_operations_per_s(s)) \
     X("mb_per_s", 2, mb(&s->measured)) \
     X("expected_mb_per_s", 2, mb(&s->expected)) \
@@ -57,8 +58,8 @@ static double expected_rate(const struct ramp_step *s)
     X("requests_per_s", 2, requests_per_s(s)) \
     X("actions_per_s", 2, ramp_actions_per_s(s)) \
     X("sign_ins_per_s", 2, ramp_sign_ins_per_s(s)) \
-    X("refused_p50_ms", 1, refused_after(s, 50)) \
-    X("refused_max_ms", 1, refused_after(s, 100)) \
+    P("refused_p50_ms", s->refusals, 50) \
+    P("refused_max_ms", s->refusals, 100) \
     X("pass", 0, s->pass) \
     X("held", 0, s->held) \
     X("measured_seconds", 2, (double)s->measured_us / 1e6) \
@@ -72,18 +73,35 @@ struct column {
 };
 static const struct column columns[] = {
 #define X(key, decimals, value) {key, decimals},
-    COLUMNS(X)
+#define P(key, times, pct)      {key, 1},
+    COLUMNS(X, P)
 #undef X
+#undef P
 };
 
 static void values_of(const struct ramp_step *s, double out[ARRAY_LEN(columns)])
 {
     const double values[] = {
 #define X(key, decimals, value) value,
-        COLUMNS(X)
+#define P(key, times, pct)      hist_percentile_ms(times, pct),
+        COLUMNS(X, P)
 #undef X
+#undef P
     };
     memcpy(out, values, sizeof(values));
+}
+
+/* Which of the columns are percentiles of fewer samples than they need. */
+static void few_of_step(const struct ramp_step *s, struct few out[ARRAY_LEN(columns)])
+{
+    const struct few few[] = {
+#define X(key, decimals, value) {0},
+#define P(key, times, pct)      few_of(key, times, pct),
+        COLUMNS(X, P)
+#undef X
+#undef P
+    };
+    memcpy(out, few, sizeof(few));
 }
 
 /* ---- for people ---- */
@@ -100,12 +118,12 @@ static const char *figure(char *dst, size_t n, double v)
 static void print_head(const struct ramp *r)
 {
     FILE *out = r->conf->out;
-    fprintf(out, "%8s %5s %5s %7s %9s %6s %22s", "sessions", "up", "ok", "refused", "timed out", "failed",
+    fprintf(out, "%8s %5s %5s %7s %9s %6s %25s", "sessions", "up", "ok", "refused", "timed out", "failed",
             "sign in p50/p95/p99 ms");
     if (r->conf->work.kind == RAMP_UPLOAD)
-        fprintf(out, " %22s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
+        fprintf(out, " %25s %8s  %20s", "upload p50/p95/p99 s", "MB/s", "expected p95 s, MB/s");
     if (r->conf->work.kind == RAMP_APPS)
-        fprintf(out, " %23s %22s %9s %9s %12s %10s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "actions/s",
+        fprintf(out, " %25s %25s %9s %9s %12s %10s", "download p50/p95/p99 ms", "save p50/p95/p99 ms", "actions/s",
                 "expected", "operations/s", "requests/s");
     if (r->conf->work.kind == RAMP_SIGN_IN)
         fprintf(out, "  %11s", "sign-ins/s");
@@ -119,7 +137,8 @@ static void print_three(FILE *out, const struct hist *h, double scale, int width
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
         double v = hist_percentile_ms(h, at[i]);
         size_t n = strlen(text);
-        snprintf(text + n, sizeof(text) - n, "%s%s", i ? " / " : "", figure(one, sizeof(one), v < 0 ? v : v * scale));
+        snprintf(text + n, sizeof(text) - n, "%s%s%s", i ? " / " : "", v < 0 || hist_carries(h, at[i]) ? "" : "~",
+                 figure(one, sizeof(one), v < 0 ? v : v * scale));
     }
     fprintf(out, " %*s", width, text);
 }
@@ -130,13 +149,13 @@ static void print_kind(const struct ramp *r, const struct ramp_step *s)
     char a[32], b[32], c[32], d[32];
     switch (r->conf->work.kind) {
     case RAMP_UPLOAD:
-        print_three(out, times(s, OP_UPLOAD), 1e-3, 22);
+        print_three(out, times(s, OP_UPLOAD), 1e-3, 25);
         fprintf(out, " %8s", figure(a, sizeof(a), mb(&s->measured)));
         fprintf(out, "  %12s, %6s", figure(a, sizeof(a), s->expected.p95_s), figure(b, sizeof(b), mb(&s->expected)));
         break;
     case RAMP_APPS:
-        print_three(out, times(s, OP_DOWNLOAD), 1, 23);
-        print_three(out, times(s, OP_SAVE), 1, 22);
+        print_three(out, times(s, OP_DOWNLOAD), 1, 25);
+        print_three(out, times(s, OP_SAVE), 1, 25);
         fprintf(out, " %9s %9s %12s %10s", figure(a, sizeof(a), s->measured.rate),
                 figure(b, sizeof(b), s->expected.rate), figure(c, sizeof(c), ramp_operations_per_s(s)),
                 figure(d, sizeof(d), requests_per_s(s)));
@@ -156,7 +175,7 @@ void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
     if (s->number == 1)
         print_head(r);
     fprintf(out, "%8u %5u %5u %7u %9u %6u", s->asked, s->peak, s->ok, s->refused, s->timed_out, s->failed);
-    print_three(out, times(s, OP_SIGN_IN), 1, 22);
+    print_three(out, times(s, OP_SIGN_IN), 1, 25);
     print_kind(r, s);
     if (s->unfinished)
         fprintf(out, "  %u unfinished", s->unfinished);
@@ -176,8 +195,7 @@ void ramp_print_step(const struct ramp *r, const struct ramp_step *s)
 
 static void write_operations(const struct ramp_step *s, struct jsonw *w)
 {
-    static const double at[] = {50, 95, 99, 100};
-    static const char *const keys[] = {"p50_ms", "p95_ms", "p99_ms", "max_ms"};
+    static const struct percentile rows[] = {{"p50_ms", 50}, {"p95_ms", 95}, {"p99_ms", 99}, {"max_ms", 100}};
     jsonw_object(w, "operations");
     for (int op = 0; op < OP_COUNT; op++) {
         if (stats_calls(&s->stats, (enum drive_op)op) == 0)
@@ -185,8 +203,12 @@ static void write_operations(const struct ramp_step *s, struct jsonw *w)
         jsonw_object(w, drive_op_key((enum drive_op)op));
         jsonw_i64(w, "ok", (int64_t)stats_ok(&s->stats, (enum drive_op)op));
         jsonw_i64(w, "failed", (int64_t)stats_failed(&s->stats, (enum drive_op)op));
-        for (size_t i = 0; i < ARRAY_LEN(at); i++)
-            jsonw_measured(w, keys[i], hist_percentile_ms(times(s, (enum drive_op)op), at[i]), 3);
+        percentiles_write(w, times(s, (enum drive_op)op), rows, ARRAY_LEN(rows));
+        if (s->stats.op[op].scheduled) {
+            jsonw_object(w, "from_due");
+            percentiles_write(w, s->stats.op[op].from_due, rows, ARRAY_LEN(rows));
+            jsonw_end_object(w);
+        }
         jsonw_end_object(w);
     }
     jsonw_end_object(w);
@@ -195,10 +217,13 @@ static void write_operations(const struct ramp_step *s, struct jsonw *w)
 static void write_step(const struct ramp_step *s, struct jsonw *w)
 {
     double values[ARRAY_LEN(columns)];
+    struct few few[ARRAY_LEN(columns)];
     values_of(s, values);
+    few_of_step(s, few);
     jsonw_object(w, NULL);
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
         jsonw_measured(w, columns[i].key, values[i], columns[i].decimals);
+    few_write(w, few, ARRAY_LEN(few));
     write_operations(s, w);
     watch_json(&s->server, "server", w);
     jsonw_end_object(w);
@@ -208,18 +233,22 @@ static void write_step(const struct ramp_step *s, struct jsonw *w)
 
 struct range {
     double least, most; /* < 0: never measured */
+    bool few;           /* a percentile, and of too few samples in one of the passes */
 };
 
 /* Of one column over the passes that held the step. */
 static struct range range_of(const struct ramp *r, unsigned step, size_t column)
 {
-    struct range x = {-1, -1};
+    struct range x = {-1, -1, false};
     double values[ARRAY_LEN(columns)];
+    struct few few[ARRAY_LEN(columns)];
     for (unsigned i = step; i < r->n; i += r->conf->steps.n) {
         values_of(&r->steps[i], values);
         double v = values[column];
         if (!r->steps[i].held || v < 0)
             continue;
+        few_of_step(&r->steps[i], few);
+        x.few = x.few || few[column].needs > 0;
         x.least = x.least < 0 || v < x.least ? v : x.least;
         x.most = v > x.most ? v : x.most;
     }
@@ -232,7 +261,8 @@ static void print_range(const struct ramp *r, unsigned step, const char *key)
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
         if (strcmp(columns[i].key, key) == 0) {
             struct range x = range_of(r, step, i);
-            snprintf(text, sizeof(text), "%s to %s", figure(a, sizeof(a), x.least), figure(b, sizeof(b), x.most));
+            snprintf(text, sizeof(text), "%s%s to %s", x.few ? "~" : "", figure(a, sizeof(a), x.least),
+                     figure(b, sizeof(b), x.most));
             fprintf(r->conf->out, "  %20s", text);
         }
 }
@@ -240,6 +270,19 @@ static void print_range(const struct ramp *r, unsigned step, const char *key)
 static unsigned steps_begun(const struct ramp *r)
 {
     return r->n < r->conf->steps.n ? r->n : r->conf->steps.n;
+}
+
+void ramp_print_few(const struct ramp *r)
+{
+    struct few few[ARRAY_LEN(columns)];
+    bool any = false;
+    for (unsigned i = 0; i < r->n; i++) {
+        few_of_step(&r->steps[i], few);
+        for (size_t k = 0; k < ARRAY_LEN(few); k++)
+            any = any || (few[k].needs && few[k].samples);
+    }
+    if (any)
+        ramp_say(r, "%s", HIST_FEW);
 }
 
 void ramp_print_ranges(const struct ramp *r)
@@ -276,6 +319,8 @@ static void write_ranges(const struct ramp *r, struct jsonw *w)
             jsonw_object(w, columns[k].key);
             jsonw_f64(w, "least", x.least, columns[k].decimals);
             jsonw_f64(w, "most", x.most, columns[k].decimals);
+            if (x.few)
+                jsonw_bool(w, PERCENTILES_FEW, true);
             jsonw_end_object(w);
         }
         jsonw_end_object(w);
@@ -312,19 +357,24 @@ enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei)
 {
     char file[300], text[40];
     double values[ARRAY_LEN(columns)];
+    struct few few[ARRAY_LEN(columns)];
     snprintf(file, sizeof(file), "%s/steps.csv", r->run_dir);
     FILE *f = fopen(file, "we");
     if (!f)
         return err_sys(ei, ERR_IO, "cannot write %s", file);
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-        fprintf(f, "%s%s", i ? "," : "", columns[i].key);
-    fputc('\n', f);
+        fprintf(f, "%s,", columns[i].key);
+    fputs(PERCENTILES_FEW "\n", f);
     for (unsigned k = 0; k < r->n; k++) {
         values_of(&r->steps[k], values);
         for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
             str_format(text, sizeof(text), "%.*f", columns[i].decimals, values[i]);
-            fprintf(f, "%s%s", i ? "," : "", values[i] < 0 ? "" : text);
+            fprintf(f, "%s,", values[i] < 0 ? "" : text);
         }
+        few_of_step(&r->steps[k], few);
+        for (size_t i = 0, n = 0; i < ARRAY_LEN(few); i++)
+            if (few[i].needs && few[i].samples)
+                fprintf(f, "%s%s", n++ ? " " : "", few[i].key);
         fputc('\n', f);
     }
     return file_close(&f, file, ei);

@@ -5,6 +5,7 @@
 
 /* A table's line as soon as a step has ended; the JSON parts "steps" and "ranges"; steps.csv. */
 void ramp_print_step(const struct ramp *r, const struct ramp_step *s);
+void ramp_print_few(const struct ramp *r); /* what "~" means, when it was used */
 void ramp_print_ranges(const struct ramp *r);
 void ramp_write_json(const struct ramp *r, struct result *out);
 enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei) WARN_UNUSED;

@@ -65,11 +65,25 @@ void ramp_guard_start(struct ramp *r, struct ramp_step *s)
     loop_timer_set(r->w->loop, &g->timer, mono_add(mono_now(), LOOK_US));
 }
 
+/* A condition that nothing could trip must not look like one that held. */
+static void tell_unjudged(const struct ramp_guard *g)
+{
+    const struct ramp *r = g->r;
+    for (size_t i = 0; i < r->conf->n_stop && !r->tripped.line; i++) {
+        const struct ramp_line *l = &r->conf->stop[i];
+        uint64_t samples, needs;
+        if ((!l->at || l->at == g->step->asked) && ramp_too_few(g->step, l, &samples, &needs))
+            ramp_say(r, "         %s could not be judged: %s, it needs %llu", l->text, COUNTED(samples, "sample"),
+                     (unsigned long long)needs);
+    }
+}
+
 void ramp_guard_end(struct ramp *r)
 {
     if (!r->guard)
         return;
     look(r->guard, 1);
+    tell_unjudged(r->guard);
     loop_timer_stop(&r->guard->timer);
     MEM_FREE(r->guard);
 }

@@ -50,6 +50,12 @@ static double drawn(const struct ramp *r, const struct ramp_step *s)
     return random ? s->measured.rate * (double)s->measured_us / 1e6 : 0;
 }
 
+/* An upload that was slow by itself is no knee. */
+static double carried_p95_s(const struct ramp_step *s)
+{
+    return hist_carries(s->stats.op[OP_UPLOAD].from_send, 95) ? s->measured.p95_s : -1;
+}
+
 /* An interruption says nothing of the server; a condition does: the step that met one is off track. */
 static void find_knee(struct verdict *v, unsigned pass)
 {
@@ -64,7 +70,7 @@ static void find_knee(struct verdict *v, unsigned pass)
             rows[used++] = (struct knee_step){.sessions = s[i].asked,
                                               .rate = s[i].held ? s[i].measured.rate : -1,
                                               .drawn = drawn(r, &s[i]),
-                                              .p95 = s[i].measured.p95_s,
+                                              .p95 = carried_p95_s(&s[i]),
                                               .p95_bound = link_of(r) > 0 ? s[i].expected.p95_s : -1};
     struct knee *k = &v->knees[pass];
     *k = knee_find(rows, used, link_of(r));
@@ -103,7 +109,7 @@ static const char *span_text(const struct span *s, char *dst, size_t n)
 
 /* ---- predictions ---- */
 
-enum score { SCORE_HIT, SCORE_MISSED, SCORE_NOT_HELD };
+enum score { SCORE_HIT, SCORE_MISSED, SCORE_NOT_HELD, SCORE_TOO_FEW };
 
 /* A knee is known to lie between two steps: "=" is a hit when the prediction does. */
 static enum score score_knee(const struct verdict *v, const struct ramp_line *l, struct span *found)
@@ -123,15 +129,21 @@ static enum score score_knee(const struct verdict *v, const struct ramp_line *l,
 static enum score score_steps(const struct verdict *v, const struct ramp_line *l, struct span *found)
 {
     const struct ramp *r = v->r;
-    bool hit = true;
+    bool hit = true, few = false;
     for (unsigned i = 0; i < r->n; i++) {
         const struct ramp_step *s = &r->steps[i];
         double value;
-        if ((l->at && l->at != s->asked) || !s->held || !ramp_figure(s, l, &s->server, 1, &value))
+        uint64_t samples, needs;
+        if ((l->at && l->at != s->asked) || !s->held)
+            continue;
+        few = few || ramp_too_few(s, l, &samples, &needs);
+        if (!ramp_figure(s, l, &s->server, 1, &value))
             continue;
         take(found, value);
         hit = hit && ramp_line_holds(l, value);
     }
+    if (few)
+        return SCORE_TOO_FEW;
     return !found->known ? SCORE_NOT_HELD : hit ? SCORE_HIT : SCORE_MISSED;
 }
 
@@ -150,7 +162,7 @@ static enum score score(const struct verdict *v, const struct ramp_line *l, stru
                : SCORE_MISSED;
 }
 
-static const char *const score_words[] = {"hit", "missed", "not measured"};
+static const char *const score_words[] = {"hit", "missed", "not measured", "too few samples"};
 
 static void found_text(const struct ramp_line *l, const struct span *found, char *dst, size_t n)
 {

@@ -46,9 +46,18 @@ static const struct opt opts[] = {
     {"rate", 0, "N", OPT_NUM, offsetof(struct reads_conf, per_minute), 0.1, 6000,
      "actions a minute of each of them (default 30)"},
     {"p95", 0, "TIME", OPT_DURATION, offsetof(struct reads_conf, p95_us), 1, 3.6e9,
-     "fail when the p95 of a read alone is above it"},
+     "fail when the p95 of a read alone is above it; needs\n--times 20 or more"},
     {0},
 };
+static enum err verify(const void *arg, struct errinfo *ei)
+{
+    const struct reads_conf *c = arg;
+    if (c->p95_us && (uint64_t)c->times < hist_needs(95))
+        return err_set(ei, ERR_USAGE, "--p95 with --times %" PRId64 ": a p95 needs %d samples", c->times,
+                       (int)hist_needs(95));
+    return ERR_OK;
+}
+
 static const struct reads_conf defaults = {.times = 100, .background = 20, .per_minute = 30};
 
 static void on_interrupt(void *arg)
@@ -179,6 +188,8 @@ static void print_table(const struct command_reads *c)
         else
             print_row(c, &reads[i], &c->results[i]);
     }
+    if ((uint64_t)c->conf->times < hist_needs(99))
+        fprintf(c->ctx->out, "%s\n", HIST_FEW);
     if (untried)
         fprintf(c->ctx->out, "not tried: %s:\n", COUNTED(untried, "read"));
     for (size_t i = 0; i < n_reads; i++)
@@ -189,15 +200,11 @@ static void print_table(const struct command_reads *c)
 
 static void write_timing(struct jsonw *w, const char *key, const struct timing *t)
 {
-    static const struct {
-        const char *key;
-        double pct;
-    } columns[] = {{"p50_ms", 50}, {"p95_ms", 95}, {"p99_ms", 99}, {"max_ms", 100}};
+    static const struct percentile columns[] = {{"p50_ms", 50}, {"p95_ms", 95}, {"p99_ms", 99}, {"max_ms", 100}};
     jsonw_object(w, key);
     jsonw_i64(w, "ok", t->took ? (int64_t)hist_count(t->took) : 0);
     jsonw_i64(w, "failed", (int64_t)t->failed);
-    for (size_t i = 0; i < ARRAY_LEN(columns); i++)
-        jsonw_measured(w, columns[i].key, hist_percentile_ms(t->took, columns[i].pct), 3);
+    percentiles_write(w, t->took, columns, ARRAY_LEN(columns));
     jsonw_end_object(w);
 }
 
@@ -243,7 +250,7 @@ static void judge(const struct command_reads *c)
             if (res->part[p].failed)
                 result_check_add(r, "%s: %s: %" PRIu64 " failed: %s", row->key, row->what, res->part[p].failed,
                                  res->part[p].why);
-        if (c->conf->p95_us && alone->took && hist_percentile(alone->took, 95) > c->conf->p95_us) {
+        if (c->conf->p95_us && hist_carries(alone->took, 95) && hist_percentile(alone->took, 95) > c->conf->p95_us) {
             slow++;
             result_check_add(r, "%s: %s: p95 %.1f ms alone, above %s", row->key, row->what,
                              hist_percentile_ms(alone->took, 95), str_duration(limit, sizeof(limit), c->conf->p95_us));
@@ -343,6 +350,7 @@ const struct command cmd_reads = {
     .conf_size = sizeof(struct reads_conf),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .verify = verify,
     .run = run_main,
     .sample = sample,
 };

@@ -1,5 +1,6 @@
 /* What people and programs read of `sim refusals`. */
 #include "base/mem.h"
+#include "base/percentiles.h"
 #include "sim/refusals/command.h"
 
 #include <inttypes.h>
@@ -47,9 +48,8 @@ static void write_row(struct jsonw *w, const struct refusal *f, const struct ver
     jsonw_i64(w, "status", v->status);
     jsonw_str(w, "reason", v->came);
     jsonw_str(w, "why", v->why);
-    jsonw_measured(w, "p50_ms", hist_percentile_ms(v->took, 50), 3);
-    jsonw_measured(w, "p95_ms", hist_percentile_ms(v->took, 95), 3);
-    jsonw_measured(w, "max_ms", hist_percentile_ms(v->took, 100), 3);
+    static const struct percentile times[] = {{"p50_ms", 50}, {"p95_ms", 95}, {"max_ms", 100}};
+    percentiles_write(w, v->took, times, ARRAY_LEN(times));
     jsonw_end_object(w);
 }
 
@@ -67,10 +67,25 @@ static void write_rows(struct result *r, const struct verdict_row *rows, bool al
     result_part(r, "refusals", &w);
 }
 
+static void add_p95(struct result *r, const char *key, const struct background_window *w)
+{
+    if (w->ok == 0)
+        return;
+    result_figure(r, "background", key, (double)w->p95_us / 1e3, 3);
+    r->figures[r->n_figures - 1].few = few_of_count(key, w->ok, 95);
+}
+
+static const char *p95_text(char *dst, size_t n, const struct background_window *w)
+{
+    if (w->ok == 0)
+        return "-";
+    return str_format(dst, n, "%s%.1f ms", few_of_count("", w->ok, 95).needs ? "~" : "", (double)w->p95_us / 1e3), dst;
+}
+
 static void add_background(struct result *r, const struct background_window *b, const struct background_window *d)
 {
-    result_figure(r, "background", "before_p95_ms", (double)b->p95_us / 1e3, 3);
-    result_figure(r, "background", "during_p95_ms", (double)d->p95_us / 1e3, 3);
+    add_p95(r, "before_p95_ms", b);
+    add_p95(r, "during_p95_ms", d);
     result_figure(r, "background", "before_operations", (double)b->ok, 0);
     result_figure(r, "background", "during_operations", (double)d->ok, 0);
     result_figure(r, "background", "failed", (double)(b->failed + d->failed), 0);
@@ -86,9 +101,9 @@ static void judge_background(struct command_refusals *c, struct check_result *r)
     char line[300];
     if (c->conf->background == 0 || b->us == 0)
         return;
-    str_format(line, sizeof(line),
-               "p95 %.1f ms of %" PRIu64 " operations before, %.1f ms of %" PRIu64 " during refusals",
-               (double)b->p95_us / 1e3, b->ok, (double)d->p95_us / 1e3, d->ok);
+    char before[32], during[32];
+    str_format(line, sizeof(line), "p95 %s of %" PRIu64 " operations before, %s of %" PRIu64 " during refusals",
+               p95_text(before, sizeof(before), b), b->ok, p95_text(during, sizeof(during), d), d->ok);
     fprintf(c->ctx->out, "background: %s: %s\n", line, words[c->held]);
     if (c->held == BACKGROUND_WORSE)
         result_check_add(r, "the background was held up: %s", line);

@@ -1,5 +1,6 @@
 #include "drive/stats.h"
 #include "base/mem.h"
+#include "base/percentiles.h"
 #include <string.h>
 
 void stats_init(struct stats *s)
@@ -65,6 +66,9 @@ void stats_merge(struct stats *into, const struct stats *from)
             into->op[i].by_outcome[o] += from->op[i].by_outcome[o];
         hist_add(&into->op[i].from_send, from->op[i].from_send);
         hist_add(&into->op[i].from_due, from->op[i].from_due);
+        into->op[i].scheduled += from->op[i].scheduled;
+        if (from->op[i].late_us > into->op[i].late_us)
+            into->op[i].late_us = from->op[i].late_us;
     }
     for (unsigned c = 0; c < CAUSE_COUNT; c++)
         into->by_cause[c] += from->by_cause[c];
@@ -94,6 +98,9 @@ void stats_record(struct stats *s, enum drive_op op, const struct api_result *r,
     s->throttled += r->outcome == OUT_THROTTLED;
     s->bytes_up += r->bytes_up;
     s->bytes_down += r->bytes_down;
+    o->scheduled += due.us != 0;
+    if (due.us && r->sent.us && mono_diff(r->sent, due) > o->late_us)
+        o->late_us = mono_diff(r->sent, due);
     if (r->outcome == OUT_OK) {
         record_latency(&o->from_send, r->sent, r->done);
         record_latency(&o->from_due, due.us ? due : r->sent, r->done);
@@ -231,8 +238,6 @@ uint64_t stats_failed_all(const struct stats *s)
     return n;
 }
 
-static const double table_pcts[] = {50, 95, 99, 100};
-
 /* What is neither ok nor failed stands behind the line. */
 static void print_rest(const struct stats_op *o, FILE *out)
 {
@@ -253,22 +258,82 @@ static void print_rest(const struct stats_op *o, FILE *out)
     fputc('\n', out);
 }
 
+/* ---- the table ---- */
+
+#define TIME_WIDTH 9
+static const double table_pcts[] = {50, 95, 99, 100};
+struct times_row {
+    char cells[ARRAY_LEN(table_pcts)][24];
+    bool few;
+};
+
+static struct times_row times_of(const struct hist *h)
+{
+    struct times_row row = {.few = false};
+    for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++) {
+        hist_cell(h, table_pcts[p], US_PER_MS, 1, row.cells[p], sizeof row.cells[p]);
+        row.few |= row.cells[p][0] == '~';
+    }
+    return row;
+}
+
+static bool same_times(const struct times_row *a, const struct times_row *b)
+{
+    for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++)
+        if (strcmp(a->cells[p], b->cells[p]) != 0)
+            return false;
+    return true;
+}
+
+static void print_times(const struct times_row *row, FILE *out)
+{
+    for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++)
+        fprintf(out, " %*s", TIME_WIDTH, row->cells[p]);
+}
+
+/* True when a percentile of it is of too few samples. */
+static bool print_op(const struct stats *s, enum drive_op op, FILE *out, bool color)
+{
+    const struct stats_op *o = &s->op[op];
+    const struct times_row sent = times_of(o->from_send), due = times_of(o->from_due);
+    uint64_t failed = stats_failed(s, op);
+    bool red = color && failed;
+    fprintf(out, "%-16s %9llu %s%7llu%s", drive_op_text(op), (unsigned long long)stats_ok(s, op), red ? "\033[31m" : "",
+            (unsigned long long)failed, red ? "\033[0m" : "");
+    print_times(&sent, out);
+    print_rest(o, out);
+    if (!same_times(&sent, &due)) {
+        fprintf(out, "%-34s", "  since due");
+        print_times(&due, out);
+        fputc('\n', out);
+    }
+    return sent.few || due.few;
+}
+
 void stats_print_table(const struct stats *s, FILE *out, bool color)
 {
-    fprintf(out, "%-16s %9s %7s %9s %9s %9s %9s  ms\n", "operation", "ok", "failed", "p50", "p95", "p99", "slowest");
-    for (unsigned i = 0; i < OP_COUNT; i++) {
-        enum drive_op op = (enum drive_op)i;
-        uint64_t ok = stats_ok(s, op), failed = stats_failed(s, op);
-        bool red = color && failed;
-        char cell[24];
-        if (!stats_calls(s, op))
-            continue;
-        fprintf(out, "%-16s %9llu %s%7llu%s", drive_op_text(op), (unsigned long long)ok, red ? "\033[31m" : "",
-                (unsigned long long)failed, red ? "\033[0m" : "");
-        for (size_t p = 0; p < ARRAY_LEN(table_pcts); p++)
-            fprintf(out, " %9s", hist_cell(s->op[i].from_send, table_pcts[p], US_PER_MS, 1, cell, sizeof cell));
-        print_rest(&s->op[i], out);
-    }
+    bool few = false;
+
+    fprintf(out, "%-16s %9s %7s %9s %9s %9s %9s  ms since sent\n", "operation", "ok", "failed", "p50", "p95", "p99",
+            "slowest");
+    for (unsigned i = 0; i < OP_COUNT; i++)
+        if (stats_calls(s, (enum drive_op)i))
+            few |= print_op(s, (enum drive_op)i, out, color);
+    if (few)
+        fprintf(out, "%s\n", HIST_FEW);
+}
+
+void stats_print_lateness(const struct stats *s, FILE *out)
+{
+    char text[32];
+    int worst = -1;
+
+    for (int i = 0; i < OP_COUNT; i++)
+        if (s->op[i].scheduled && (worst < 0 || s->op[i].late_us > s->op[worst].late_us))
+            worst = i;
+    if (worst >= 0)
+        fprintf(out, "late      at most %s after it was due (%s)\n",
+                str_duration(text, sizeof text, s->op[worst].late_us), drive_op_text((enum drive_op)worst));
 }
 
 /* Indices of the reasons, most common first; ties in the order of their coming. */
@@ -304,11 +369,9 @@ void stats_print_reasons(const struct stats *s, FILE *out, size_t most)
 
 static void write_latency(struct jsonw *w, const struct hist *h)
 {
-    jsonw_measured(w, "p50_ms", hist_percentile_ms(h, 50), 3);
-    jsonw_measured(w, "p95_ms", hist_percentile_ms(h, 95), 3);
-    jsonw_measured(w, "p99_ms", hist_percentile_ms(h, 99), 3);
-    jsonw_measured(w, "max_ms", hist_percentile_ms(h, 100), 3);
-    jsonw_measured(w, "min_ms", hist_percentile_ms(h, 0), 3);
+    static const struct percentile rows[] = {
+        {"p50_ms", 50}, {"p95_ms", 95}, {"p99_ms", 99}, {"max_ms", 100}, {"min_ms", 0}};
+    percentiles_write(w, h, rows, ARRAY_LEN(rows));
     jsonw_measured(w, "mean_ms", h && hist_count(h) ? hist_mean(h) / 1e3 : -1, 3);
 }
 
@@ -325,6 +388,8 @@ static void write_op(const struct stats *s, enum drive_op op, struct jsonw *w)
     jsonw_end_object(w);
     write_latency(w, o->from_send);
     jsonw_object(w, "from_due");
+    jsonw_i64(w, "scheduled", (int64_t)o->scheduled);
+    jsonw_measured(w, "late_max_ms", o->scheduled ? (double)o->late_us / 1e3 : -1, 3);
     write_latency(w, o->from_due);
     jsonw_end_object(w);
     jsonw_end_object(w);

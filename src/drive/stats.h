@@ -15,6 +15,8 @@
 struct stats_op {
     uint64_t by_outcome[OUT_COUNT];
     struct hist *from_send, *from_due; /* NULL until used */
+    uint64_t scheduled;                /* so many, whatever their outcome, were due at a time of their own */
+    int64_t late_us;                   /* the longest that one of those was sent after it was due */
 };
 struct stats_reason {
     char text[160];
@@ -48,8 +50,11 @@ uint64_t stats_calls(const struct stats *s, enum drive_op op); /* every outcome 
 uint64_t stats_failed_all(const struct stats *s);
 /* Of requests that make or remove objects: those that were broken off, or answered with a server error. */
 uint64_t stats_broken(const struct stats *s);
-/* One line an operation that occurred: ok, failed, p50, p95, p99, slowest in ms, "-" for none. */
+/* One line an operation that occurred: ok, failed, p50, p95, p99, slowest in ms since it was sent, "-" for none; below
+ * it those since it was due, where they differ. */
 void stats_print_table(const struct stats *s, FILE *out, bool color);
+/* How late the latest was sent, and which operation it was of; nothing when none had a time of its own. */
+void stats_print_lateness(const struct stats *s, FILE *out);
 /* The most common first; nothing when there are none. */
 void stats_print_reasons(const struct stats *s, FILE *out, size_t most);
 /* "requests", "failed", "causes", "operations", "failures" and what was waited, into the open object. */

@@ -1,6 +1,7 @@
 #include "drive/threshold.h"
 #include "base/mem.h"
 #include "base/opt.h"
+#include "base/percentiles.h"
 #include "drive/model.h"
 #include <ctype.h>
 #include <string.h>
@@ -15,14 +16,21 @@ static const struct json *named_item(const struct json *array, const char *name)
     return NULL;
 }
 
+/* A figure, and where it stands. */
+struct figure {
+    const struct json *value, *holder; /* the object that it is a member of; NULL: nothing is there */
+    const char *unit;                  /* the last key on the way that names one, for "total_ms" may hold "p99" */
+};
+
 /* One step down. Left out may be a unit, and the levels "outcomes" and "alone". */
-static const struct json *child(const struct json *v, const char *name)
+static const struct json *child(const struct json *v, const char *name, const struct json **holder)
 {
     static const char *const units[] = {"", "_ms", "_seconds", "_bytes"}, *const levels[] = {"outcomes", "alone"};
     const char *also = strcmp(name, "slowest") == 0 ? "max" : name;
     const struct json *found = NULL;
     char key[80];
 
+    *holder = v;
     if (json_is_array(v))
         return named_item(v, name);
     for (size_t i = 0; i < 2 * ARRAY_LEN(units) && v && !found; i++) {
@@ -30,7 +38,7 @@ static const struct json *child(const struct json *v, const char *name)
         found = json_get(v, key);
     }
     for (size_t i = 0; i < ARRAY_LEN(levels) && v && !found; i++)
-        found = child(json_get(v, levels[i]), name);
+        found = child(json_get(v, levels[i]), name, holder);
     return found;
 }
 
@@ -49,24 +57,23 @@ static bool is_bytes(struct sv key)
     return sv_starts(key, SV("bytes")) || memmem(key.p, key.n, "_bytes", 6);
 }
 
-/* *unit: the last key on the way that names one, for "total_ms" may hold "p99"; NULL: none. */
-static const struct json *descend(const struct json *v, const char *path, const char **unit)
+static struct figure descend(const struct json *v, const char *path)
 {
+    struct figure f = {.value = v};
     struct sv rest = sv_of(path), word;
     char name[64];
 
-    *unit = NULL;
-    while (v && sv_split(&rest, '.', &word)) {
+    while (f.value && sv_split(&rest, '.', &word)) {
         if (word.n >= sizeof name)
-            return NULL;
+            return (struct figure){0};
         memcpy(name, word.p, word.n);
         name[word.n] = '\0';
-        v = child(v, name);
-        struct sv key = sv_of(v ? json_key(v) : NULL);
+        f.value = child(f.value, name, &f.holder);
+        struct sv key = sv_of(f.value ? json_key(f.value) : NULL);
         if (is_ms(key) || is_seconds(key) || is_bytes(key))
-            *unit = key.p;
+            f.unit = key.p;
     }
-    return v;
+    return f;
 }
 
 static bool is_figure(const struct json *v)
@@ -75,13 +82,25 @@ static bool is_figure(const struct json *v)
 }
 
 /* From the top, else within each section: "save.p99" is operations.save.p99_ms, "lag_p99" generator.lag_p99_ms. */
-static const struct json *lookup(const struct json *doc, const char *path, const char **unit)
+static struct figure lookup(const struct json *doc, const char *path)
 {
-    const struct json *v = descend(doc, path, unit);
+    struct figure f = descend(doc, path);
 
-    for (const struct json *section = json_first(doc); section && !is_figure(v); section = json_next(section))
-        v = json_is_object(section) || json_is_array(section) ? descend(section, path, unit) : NULL;
-    return is_figure(v) ? v : NULL;
+    for (const struct json *section = json_first(doc); section && !is_figure(f.value); section = json_next(section))
+        f = json_is_object(section) || json_is_array(section) ? descend(section, path) : (struct figure){0};
+    return is_figure(f.value) ? f : (struct figure){0};
+}
+
+/* Of the sample, in which each operation came up once: so many samples the figure needs. Beside percentiles stand the
+ * slowest and the mean, which need one. 0: it is no figure of samples. */
+static uint64_t needs_of(const struct figure *f)
+{
+    const char *key = json_key(f->value);
+    uint64_t samples, needs;
+
+    if (few_read(f->holder, key, &samples, &needs))
+        return needs;
+    return json_get(f->holder, PERCENTILES_FEW) && is_ms(sv_of(key)) ? 1 : 0;
 }
 
 /* "full pass" and "full-pass" are full_pass. */
@@ -170,9 +189,8 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
     value = sv_trim(sv_of(sign + sign_n));
     if (copy_path(t, sv_trim((struct sv){expr, at})))
         return refuse(expr, "needs the name of a figure in front, such as save.p99<200ms", ei);
-    const char *unit;
-    const struct json *figure = lookup(sample, t->path, &unit);
-    if (!figure)
+    const struct figure f = lookup(sample, t->path);
+    if (!f.value)
         return refuse(
             expr,
             "there is no such figure; those of --json can be named, such as save.p99, failed, apps.streams_up, and "
@@ -181,25 +199,58 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
     if (!value.n || value.n >= sizeof text)
         return refuse(expr, "needs a number behind the comparison", ei);
     copy_value(text, value);
-    if (parse_value(text, unit, &t->want))
-        return refuse(expr, wanted_value(unit), ei);
-    t->about_failures = strcmp(json_key(figure), "failed") == 0;
-    t->count = is_count(json_key(figure));
+    if (parse_value(text, f.unit, &t->want))
+        return refuse(expr, wanted_value(f.unit), ei);
+    t->about_failures = strcmp(json_key(f.value), "failed") == 0;
+    t->count = is_count(json_key(f.value));
+    t->needs = needs_of(&f);
     t->text = mem_strdup(expr);
     return ERR_OK;
 }
 
+static void not_carried(struct threshold *t, uint64_t samples, uint64_t needs)
+{
+    t->state = THRESHOLD_NOT_JUDGED;
+    str_format(t->why, sizeof t->why, "%s, it needs %llu", COUNTED(samples, "sample"), (unsigned long long)needs);
+}
+
 void threshold_judge(struct threshold *t, const struct json *doc)
 {
-    const char *unit;
-    const struct json *v = lookup(doc, t->path, &unit);
+    const struct figure f = lookup(doc, t->path);
+    uint64_t samples, needs;
+    bool known = true;
 
     t->found = 0;
-    if (json_is_bool(v))
-        t->found = json_bool(v, false);
-    else if (!json_f64(v, &t->found) && !t->count) {
+    if (json_is_bool(f.value))
+        t->found = json_bool(f.value, false);
+    else
+        known = json_f64(f.value, &t->found);
+    if (f.value && few_read(f.holder, json_key(f.value), &samples, &needs))
+        not_carried(t, samples, needs);
+    else if (!known && t->needs)
+        not_carried(t, 0, t->needs);
+    else if (!known && !t->count)
         t->state = THRESHOLD_NO_SAMPLES;
-        return;
-    }
-    t->state = compare_holds(t->compare, t->found, t->want) ? THRESHOLD_MET : THRESHOLD_MISSED;
+    else
+        t->state = compare_holds(t->compare, t->found, t->want) ? THRESHOLD_MET : THRESHOLD_MISSED;
+}
+
+const char *threshold_key(enum threshold_state state)
+{
+    static const char *const keys[] = {[THRESHOLD_MET] = "met",
+                                       [THRESHOLD_MISSED] = "missed",
+                                       [THRESHOLD_NO_SAMPLES] = "missed",
+                                       [THRESHOLD_NOT_JUDGED] = "not_judged"};
+    return keys[state];
+}
+
+char *threshold_found(const struct threshold *t, char *dst, size_t n)
+{
+    if (t->state == THRESHOLD_NOT_JUDGED)
+        str_format(dst, n, "could not be judged: %s", t->why);
+    else if (t->state == THRESHOLD_NO_SAMPLES)
+        str_format(dst, n, "no samples");
+    else
+        str_format(dst, n, "%.10g", t->found);
+    return dst;
 }

@@ -19,7 +19,7 @@ static void record(struct stats *s, enum drive_op op, enum outcome outcome, int6
     stats_record(s, op, &r, (struct mono){0});
 }
 
-/* Saves of 10 ms, one failure, a check of each kind, a threshold that is missed. */
+/* Saves of 10 ms, one failure, a check of each kind, a threshold that is missed. Samples are few: 3. */
 static void fill(struct result *r)
 {
     result_init(r, "run");
@@ -35,7 +35,7 @@ static void fill(struct result *r)
     struct check_result *c = result_check(r, "objects");
     c->status = CHECK_NOT_RUN;
     snprintf(c->summary, sizeof(c->summary), "no store is named");
-    assert_int_equal(result_threshold(r, "save.p99<5ms", NULL), ERR_OK);
+    assert_int_equal(result_threshold(r, "save.p50<5ms", NULL), ERR_OK);
     result_judge(r);
 }
 
@@ -123,10 +123,11 @@ static void csv_is_a_table(void **state)
         lines++;
     }
     assert_int_equal(lines, 3);
-    assert_int_equal(columns, 3 + (OUT_COUNT - 1) + 8);
+    assert_int_equal(columns, 3 + (OUT_COUNT - 1) + 9);
     assert_true(holds(text, "save,3,0,"));
-    assert_true(holds(text, ",10.000,10.000,10.000,10.000,10.000,10.000,10.000,10.000\n"));
-    assert_true(holds(text, ",,,,,,,\n")); /* the failed download has no times */
+    assert_true(
+        holds(text, ",10.000,10.000,10.000,10.000,10.000,10.000,10.000,10.000,p95_ms p99_ms due_p95_ms due_p99_ms\n"));
+    assert_true(holds(text, ",,,,,,,,\n")); /* the failed download has no times */
     mem_free(text);
     result_done(&r);
 }
@@ -143,7 +144,7 @@ static void junit_has_a_case_each(void **state)
     assert_int_equal(count(text, "<skipped "), 1);
     assert_true(holds(text, "name=\"storage\" time=\"0\">\n      <failure message=\"1 wrong\""));
     assert_true(holds(text, "<skipped message=\"no store is named\">"));
-    assert_true(holds(text, "name=\"save.p99&lt;5ms\" time=\"0\">\n      <failure message=\"it is 10\""));
+    assert_true(holds(text, "name=\"save.p50&lt;5ms\" time=\"0\">\n      <failure message=\"it is 10\""));
     assert_null(strstr(text, "<script"));
     assert_null(strchr(text, '\x1b'));
     mem_free(text);
@@ -176,9 +177,13 @@ static void prometheus_is_well_formed(void **state)
     assert_true(holds(text, "drivesim_operations_total{operation=\"save\",outcome=\"ok\"} 3\n"));
     assert_true(
         holds(text, "drivesim_operation_duration_seconds{operation=\"save\",since=\"sent\",quantile=\"0.99\"} 0.01\n"));
+    assert_true(holds(text,
+                      "drivesim_operation_duration_needs_samples{operation=\"save\",since=\"due\",quantile=\"0.99\"} "
+                      "100\n"));
+    assert_null(strstr(text, "needs_samples{operation=\"save\",since=\"sent\",quantile=\"0.5\""));
     assert_true(holds(text, "drivesim_operation_duration_seconds_count{operation=\"save\",since=\"due\"} 3\n"));
     assert_true(holds(text, "drivesim_check_status{check=\"storage\",status=\"violated\"} 1\n"));
-    assert_true(holds(text, "drivesim_threshold_met{condition=\"save.p99<5ms\"} 0\n"));
+    assert_true(holds(text, "drivesim_threshold_met{condition=\"save.p50<5ms\"} 0\n"));
     assert_true(holds(text, "target=\"http://127.0.0.1:1/?a=\\\"<b>\\\"\""));
     mem_free(text);
     result_done(&r);
@@ -230,7 +235,7 @@ static void page_is_whole_and_harmless(void **state)
     fill(&r);
     char *text = made(&r, RENDERING_HTML);
     assert_true(holds(text, "<h1>sim run: <b>not healthy: 1 operation failed (download), 1 check violated (storage), "
-                            "1 threshold missed (save.p99&lt;5ms)</b></h1>"));
+                            "1 threshold missed (save.p50&lt;5ms)</b></h1>"));
     assert_true(holds(text, "http://127.0.0.1:1/?a=&quot;&lt;b&gt;&quot;"));
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
         snprintf(open, sizeof(open), "<%s", pairs[i]);

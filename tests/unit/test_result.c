@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run with saves of 10 ms, one failed download and one violated check. */
+/* A run with 100 saves of 10 ms, one failed download and one violated check. */
 static void fill(struct result *r)
 {
     struct api_result ok = {.outcome = OUT_OK, .sent = {1000}, .done = {11000}};
@@ -14,7 +14,8 @@ static void fill(struct result *r)
     result_init(r, "run");
     r->seed = 7;
     r->seconds_us = 180200000;
-    stats_record(&r->stats, OP_SAVE, &ok, (struct mono){0});
+    for (int i = 0; i < 100; i++) /* as many as a p99 needs */
+        stats_record(&r->stats, OP_SAVE, &ok, (struct mono){0});
     stats_record(&r->stats, OP_DOWNLOAD, &bad, (struct mono){0});
     r->stats.requests = 22011;
     r->stats.by_cause[CAUSE_FIRST_PASS] = 15000;
@@ -198,8 +199,10 @@ static void thresholds(void **state)
                 {"download.failed!=1", THRESHOLD_MISSED},
                 {"download.server_error>=1", THRESHOLD_MET},
                 {"download.outcomes.timeout==0", THRESHOLD_MET},
-                {"download.p99<1s", THRESHOLD_NO_SAMPLES}, /* none succeeded: not known to be fast */
-                {"rename.p99<1s", THRESHOLD_NO_SAMPLES},
+                {"download.p99<1s", THRESHOLD_NOT_JUDGED}, /* none succeeded: not known to be fast */
+                {"rename.p99<1s", THRESHOLD_NOT_JUDGED},
+                {"rename.from_due.p50<1s", THRESHOLD_NOT_JUDGED},
+                {"rename.slowest<1s", THRESHOLD_NOT_JUDGED},
                 {"rename.failed==0", THRESHOLD_MET}, /* none at all: 0 failed */
                 {"rename.conflict<1", THRESHOLD_MET},
                 {"full pass.failed==0", THRESHOLD_MET},
@@ -228,6 +231,87 @@ static void thresholds(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (r.thresholds[i].state != rows[i].state)
             fail_msg("%s: state %d, found %g", rows[i].expr, r.thresholds[i].state, r.thresholds[i].found);
+    result_done(&r);
+}
+
+/* A percentile of fewer samples than it needs is neither met nor missed: status 3, unless something is known to be
+ * bad. */
+static void too_few_to_judge(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expr, *why;
+        int samples;
+        enum threshold_state state;
+    } rows[] = {{"save.p99<200ms", "99 samples, it needs 100", 99, THRESHOLD_NOT_JUDGED},
+                {"save.p99<1ms", "99 samples, it needs 100", 99, THRESHOLD_NOT_JUDGED},
+                {"save.p99<200ms", "", 100, THRESHOLD_MET},
+                {"save.p95<200ms", "19 samples, it needs 20", 19, THRESHOLD_NOT_JUDGED},
+                {"save.from_due.p95<1ms", "19 samples, it needs 20", 19, THRESHOLD_NOT_JUDGED},
+                {"save.p95<1ms", "", 20, THRESHOLD_MISSED},
+                {"save.p50<200ms", "1 sample, it needs 2", 1, THRESHOLD_NOT_JUDGED},
+                {"save.p50<200ms", "", 2, THRESHOLD_MET},
+                {"save.p50<200ms", "0 samples, it needs 2", 0, THRESHOLD_NOT_JUDGED},
+                {"save.slowest<200ms", "", 1, THRESHOLD_MET},
+                {"save.slowest<200ms", "0 samples, it needs 1", 0, THRESHOLD_NOT_JUDGED},
+                {"save.ok==0", "", 0, THRESHOLD_MET}};
+    struct api_result ok = {.outcome = OUT_OK, .sent = {1000}, .done = {11000}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct result r;
+        char *text;
+        result_init(&r, "run");
+        stats_record(&r.stats, OP_LIST, &ok, (struct mono){0});
+        for (int k = 0; k < rows[i].samples; k++)
+            stats_record(&r.stats, OP_SAVE, &ok, (struct mono){0});
+        assert_int_equal(result_threshold(&r, rows[i].expr, NULL), ERR_OK);
+        result_judge(&r);
+        if (r.thresholds[0].state != rows[i].state)
+            fail_msg("%s of %d: state %d", rows[i].expr, rows[i].samples, r.thresholds[0].state);
+        if (rows[i].state == THRESHOLD_NOT_JUDGED) {
+            char line[120], verdict[120];
+            snprintf(line, sizeof line, "  unknown  %s (could not be judged: %s)\n", rows[i].expr, rows[i].why);
+            snprintf(verdict, sizeof verdict, "\nnot judged: 1 threshold could not be judged (%s)\n", rows[i].expr);
+            assert_int_equal(result_exit_status(&r), 3);
+            text = printed(&r, false);
+            assert_non_null(strstr(text, line));
+            assert_non_null(strstr(text, verdict));
+            free(text);
+            struct json *j = parsed(&r);
+            const struct json *t = json_first(json_get(j, "thresholds")), *v = json_get(j, "verdict");
+            assert_string_equal(json_str(json_get(t, "status")), "not_judged");
+            assert_true(json_is_null(json_get(t, "met")) && json_is_null(json_get(v, "healthy")));
+            assert_string_equal(json_str(json_get(t, "why")), rows[i].why);
+            json_free(&j);
+            add_check(&r, "aggregates", CHECK_VIOLATED, 1);
+            assert_int_equal(result_exit_status(&r), 1);
+        }
+        result_done(&r);
+    }
+}
+
+/* Figures of one command alone know their samples as well. */
+static void own_percentiles(void **state)
+{
+    (void)state;
+    struct result r;
+    struct hist *h = hist_new();
+    for (int i = 0; i < 19; i++)
+        hist_record(h, 1500000);
+    result_init(&r, "bigfiles");
+    result_percentile(&r, "uploads", "p50_seconds", h, 50, US_PER_S, 2);
+    result_percentile(&r, "uploads", "p95_seconds", h, 95, US_PER_S, 2);
+    result_percentile(&r, "uploads", "slowest_seconds", h, 100, US_PER_S, 2);
+    char *text = printed(&r, false);
+    assert_non_null(strstr(text, "uploads   p50_seconds 1.50, p95_seconds ~1.50, slowest_seconds 1.50\n"));
+    assert_non_null(strstr(text, HIST_FEW));
+    free(text);
+    struct json *j = parsed(&r);
+    uint64_t samples = 0, needs = 0;
+    assert_true(few_read(json_get(j, "uploads"), "p95_seconds", &samples, &needs));
+    assert_true(samples == 19 && needs == 20);
+    assert_false(few_read(json_get(j, "uploads"), "p50_seconds", &samples, &needs));
+    json_free(&j);
+    hist_free(&h);
     result_done(&r);
 }
 
@@ -347,7 +431,7 @@ static void text_of_a_run(void **state)
     char *text = printed(&r, false);
     static const char *const wanted[] = {
         "summary of run, 3 min 0 s\n",
-        "save                     1       0      10.0      10.0      10.0      10.0\n",
+        "save                   100       0      10.0      10.0      10.0      10.0\n",
         "requests  22,011 (first pass 15,000), failed operations 1\n",
         "tree      2,194 folders, 16,787 files, 1.0 GiB, depth 10; 3,357 files in 22 hot folders\n",
         "ok       storage      100 examined, 0 wrong\n",
@@ -535,6 +619,8 @@ int main(void)
         cmocka_unit_test(json_of_nothing),
         cmocka_unit_test(exit_statuses),
         cmocka_unit_test(thresholds),
+        cmocka_unit_test(too_few_to_judge),
+        cmocka_unit_test(own_percentiles),
         cmocka_unit_test(malformed_thresholds),
         cmocka_unit_test(own_figures),
         cmocka_unit_test(names_of_own_figures),

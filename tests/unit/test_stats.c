@@ -1,3 +1,4 @@
+#include "base/percentiles.h"
 #include "drive/stats.h"
 #include "unit.h"
 #include <stdlib.h>
@@ -168,12 +169,92 @@ static void table_of_few(void **state)
     record(&s, OP_SAVE, OUT_CONFLICT, 7);
     char *text = text_of(table, &s);
     assert_non_null(strstr(text, "\nlist                     0       1         -         -         -         -\n"));
-    assert_non_null(strstr(text, "\nsave                     1       0       7.0       7.0       7.0       7.0      1 "
-                                 "conflict\n"));
+    assert_non_null(strstr(text, "\nsave                     1       0      ~7.0      ~7.0      ~7.0       7.0      1 "
+                                 "conflict\n~: fewer samples than "));
     assert_null(strstr(text, "download"));
     assert_null(strchr(text, '\x1b'));
     free(text);
     stats_done(&s);
+}
+
+/* A percentile needs 1/(1 - pct) samples; what has fewer is marked, in a table whose columns stay in line. */
+static void few_samples_are_marked(void **state)
+{
+    (void)state;
+    static const struct {
+        int n;
+        const char *line;
+        bool p50, p95, p99;
+    } rows[] = {
+        {1, "\nsave                     1       0      ~7.0      ~7.0      ~7.0       7.0\n", true, true, true},
+        {2, "\nsave                     2       0       7.0      ~7.0      ~7.0       7.0\n", false, true, true},
+        {19, "\nsave                    19       0       7.0      ~7.0      ~7.0       7.0\n", false, true, true},
+        {20, "\nsave                    20       0       7.0       7.0      ~7.0       7.0\n", false, false, true},
+        {99, "\nsave                    99       0       7.0       7.0      ~7.0       7.0\n", false, false, true},
+        {100, "\nsave                   100       0       7.0       7.0       7.0       7.0\n", false, false, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct stats s;
+        struct buf b = BUF_INIT(1 << 20);
+        struct jsonw w;
+        struct json *j;
+        uint64_t samples, needs;
+        stats_init(&s);
+        for (int k = 0; k < rows[i].n; k++)
+            record(&s, OP_SAVE, OUT_OK, 7);
+        char *text = text_of(table, &s);
+        if (!strstr(text, rows[i].line))
+            fail_msg("%d samples: %s", rows[i].n, text);
+        assert_int_equal(strstr(text, "\n" HIST_FEW "\n") != NULL, rows[i].p99);
+        free(text);
+        jsonw_init(&w, &b);
+        jsonw_object(&w, NULL);
+        stats_write_json(&s, &w);
+        jsonw_end_object(&w);
+        assert_int_equal(json_parse(b.data, b.len, &j, NULL), ERR_OK);
+        const struct json *save = json_get(json_get(j, "operations"), "save");
+        assert_int_equal(few_read(save, "p50_ms", &samples, &needs), rows[i].p50);
+        assert_int_equal(few_read(json_get(save, "from_due"), "p95_ms", &samples, &needs), rows[i].p95);
+        assert_int_equal(few_read(save, "p99_ms", &samples, &needs), rows[i].p99);
+        if (rows[i].p99)
+            assert_true(samples == (uint64_t)rows[i].n && needs == 100);
+        assert_false(few_read(save, "max_ms", &samples, &needs));
+        json_free(&j);
+        buf_done(&b);
+        stats_done(&s);
+    }
+}
+
+/* Both latencies stand in the text, and how late the latest was, whatever became of it. */
+static void both_latencies_are_told(void **state)
+{
+    (void)state;
+    struct stats s, total;
+    struct api_result r = ended(OUT_OK, 1000, 1010), failed = ended(OUT_TIMEOUT, 2000, 2010);
+    stats_init(&s);
+    stats_init(&total);
+    for (int i = 0; i < 100; i++) {
+        stats_record(&s, OP_SAVE, &r, (struct mono){700 * MS});
+        stats_record(&s, OP_LIST, &r, (struct mono){0});
+        stats_record(&s, OP_UPLOAD, &r, r.sent);
+    }
+    stats_record(&s, OP_TRASH, &failed, (struct mono){500 * MS});
+    stats_merge(&total, &s);
+    stats_merge(&total, &s);
+    char *text = text_of(table, &total);
+    assert_non_null(strstr(text, "\nsave                   200       0      10.0      10.0      10.0      10.0\n"
+                                 "  since due                            310.0     310.0     310.0     310.0\n"));
+    assert_non_null(strstr(text, "\nlist                   200       0      10.0      10.0      10.0      10.0\nsave"));
+    assert_null(strstr(strstr(text, "\nupload"), "since due")); /* each was sent when it was due */
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= 100);
+    free(text);
+    text = text_of(stats_print_lateness, &total);
+    assert_string_equal(text, "late      at most 1.5 s after it was due (trash)\n");
+    free(text);
+    assert_int_equal(total.op[OP_SAVE].scheduled, 200);
+    stats_done(&s);
+    stats_done(&total);
 }
 
 static void json_has_the_keys(void **state)
@@ -217,9 +298,15 @@ static void json_has_the_keys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(outcomes_add_up),    cmocka_unit_test(latency_is_kept_twice), cmocka_unit_test(merging),
-        cmocka_unit_test(reasons_are_folded), cmocka_unit_test(reasons_are_bounded),   cmocka_unit_test(table_of_few),
+        cmocka_unit_test(outcomes_add_up),
+        cmocka_unit_test(latency_is_kept_twice),
+        cmocka_unit_test(merging),
+        cmocka_unit_test(reasons_are_folded),
+        cmocka_unit_test(reasons_are_bounded),
+        cmocka_unit_test(table_of_few),
         cmocka_unit_test(json_has_the_keys),
+        cmocka_unit_test(few_samples_are_marked),
+        cmocka_unit_test(both_latencies_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

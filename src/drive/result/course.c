@@ -81,7 +81,7 @@ void course_percentiles(const struct course *c, double *out, enum drive_op op, b
     for (size_t i = 0; i < c->n; i++) {
         const struct stats_op *o = &c->points[i].stats.op[op];
         const struct hist *h = from_due ? o->from_due : o->from_send;
-        out[i] = h && hist_count(h) ? (double)hist_percentile(h, pct) / 1e3 : NAN;
+        out[i] = hist_carries(h, pct) ? (double)hist_percentile(h, pct) / 1e3 : NAN;
     }
 }
 

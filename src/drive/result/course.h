@@ -20,7 +20,8 @@ struct course *course_new(const struct doc *d, size_t points_most);
 void course_free(struct course **c);
 /* One value a point into out (c->n of them). */
 void course_rates(const struct course *c, double *out, double (*count)(const struct stats *s));
-void course_percentiles(const struct course *c, double *out, enum drive_op op, bool from_due, double pct); /* ms */
+void course_percentiles(const struct course *c, double *out, enum drive_op op, bool from_due, double pct); /* ms; NAN
+    where a point has fewer samples than it needs */
 /* The mean of a number of the stretches, "watch.cpu_pct"; NAN where none has it. */
 void course_numbers(const struct course *c, double *out, const char *path);
 #endif

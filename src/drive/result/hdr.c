@@ -162,6 +162,33 @@ static enum err put_span(struct buf *out, const struct doc_span *span, double ze
     return e;
 }
 
+/* A comment: whatever reads the log computes percentiles of any number of samples. */
+static enum err put_few(struct buf *out, const struct doc *d)
+{
+    static const struct percentile rows[] = {{"p50", 50}, {"p95", 95}, {"p99", 99}};
+    struct stats *all = mem_zalloc(sizeof(*all));
+    enum err e = ERR_OK;
+    doc_stats(d, all);
+    for (unsigned op = 0; op < OP_COUNT; op++) {
+        const struct hist *h = all->op[op].from_send;
+        uint64_t n = h ? hist_count(h) : 0;
+        bool any = false;
+        for (size_t i = 0; i < ARRAY_LEN(rows) && n && !e; i++) {
+            if (hist_carries(h, rows[i].pct))
+                continue;
+            e = any ? buf_appendf(out, ", %s", rows[i].key)
+                    : buf_appendf(out, "#[Too few samples in all: %s (%llu) for %s", drive_op_key((enum drive_op)op),
+                                  (unsigned long long)n, rows[i].key);
+            any = true;
+        }
+        if (any && !e)
+            e = buf_append_str(out, "]\n");
+    }
+    stats_done(all);
+    mem_free(all);
+    return e;
+}
+
 static enum err put_head(const struct doc *d, struct buf *out)
 {
     const char *from = d->n_spans ? json_str(json_get(d->spans[0].line, "from")) : NULL;
@@ -172,6 +199,8 @@ static enum err put_head(const struct doc *d, struct buf *out)
     if (!e)
         e = buf_appendf(out, "#[StartTime: %.3f (seconds since epoch), %s]\n#[BaseTime: %.3f (seconds since epoch)]\n",
                         s, from ? from : "-", s);
+    if (!e)
+        e = put_few(out, d);
     return e ? e
              : buf_append_str(out, "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\","
                                    "\"Interval_Compressed_Histogram\"\n");

@@ -21,16 +21,27 @@ void html_cell(struct markup *m, const char *text)
     markup_element(m, "td", text);
 }
 
-void html_number(struct markup *m, const struct json *v, int decimals)
+static void put_number(struct markup *m, const char *before, const struct json *v, int decimals)
 {
     char whole[32];
     double n;
     if (!json_f64(v, &n))
         markup_put(m, "<td class=\"n\">–</td>");
     else if (decimals == 0 && n >= 0 && n < WHOLE_MOST)
-        markup_putf(m, "<td class=\"n\">%s</td>", str_thousands(whole, sizeof(whole), (uint64_t)n));
+        markup_putf(m, "<td class=\"n\">%s%s</td>", before, str_thousands(whole, sizeof(whole), (uint64_t)n));
     else
-        markup_putf(m, "<td class=\"n\">%.*f</td>", decimals, n);
+        markup_putf(m, "<td class=\"n\">%s%.*f</td>", before, decimals, n);
+}
+
+void html_number(struct markup *m, const struct json *v, int decimals)
+{
+    put_number(m, "", v, decimals);
+}
+
+void html_percentile(struct markup *m, const struct json *object, const char *key, int decimals)
+{
+    uint64_t samples, needs;
+    put_number(m, few_read(object, key, &samples, &needs) ? "~" : "", json_get(object, key), decimals);
 }
 
 void html_table(struct markup *m, const char *caption, const char *const *names, size_t n, size_t texts)
@@ -68,6 +79,8 @@ static enum mood mood_of(const struct doc *d)
         return OPEN;
     if (json_is_bool(healthy))
         return json_bool(healthy, false) ? GOOD : BAD;
+    if (doc_number(d, "verdict.not_judged", 0) > 0)
+        return OPEN;
     return doc_number(d, "exit", 0) == 0 ? GOOD : BAD;
 }
 
@@ -263,11 +276,18 @@ static void put_checks(struct markup *m, const struct doc *d)
     markup_put(m, "<section><h2>Thresholds</h2>\n");
     html_table(m, "Conditions of --fail-on", of_thresholds, ARRAY_LEN(of_thresholds), 2);
     for (const struct json *t = json_first(thresholds); t; t = json_next(t)) {
-        bool met = json_bool(json_get(t, "met"), false);
+        bool judged = !json_is_null(json_get(t, "met"));
+        enum mood mood = !judged ? OPEN : json_bool(json_get(t, "met"), false) ? GOOD : BAD;
         markup_put(m, "<tr>");
         html_cell(m, html_text_of(t, "expression"));
-        markup_putf(m, "<td><b class=\"%s\">%s</b></td>", moods[met ? GOOD : BAD], met ? "met" : "missed");
-        html_number(m, json_get(t, "value"), 3);
+        markup_putf(m, "<td><b class=\"%s\">%s</b></td>", moods[mood],
+                    mood == GOOD  ? "met"
+                    : mood == BAD ? "missed"
+                                  : "could not be judged");
+        if (judged)
+            html_number(m, json_get(t, "value"), 3);
+        else
+            html_cell(m, html_text_of(t, "why"));
         markup_put(m, "</tr>\n");
     }
     html_table_end(m);
@@ -279,30 +299,40 @@ static void put_checks(struct markup *m, const struct doc *d)
 static void put_operation(struct markup *m, const struct json *op)
 {
     static const char *const keys[] = {"p50_ms", "p95_ms", "p99_ms", "max_ms"};
+    const struct json *due = json_get(op, "from_due");
     enum drive_op known;
+    double scheduled = 1; /* of a result from before it was told */
+    (void)json_f64(json_get(due, "scheduled"), &scheduled);
     markup_put(m, "<tr>");
     html_cell(m, drive_op_parse(json_key(op), &known) ? drive_op_text(known) : json_key(op));
     html_number(m, json_get(op, "ok"), 0);
     html_number(m, json_get(op, "failed"), 0);
-    for (size_t i = 0; i < 2 * ARRAY_LEN(keys); i++)
-        html_number(m, json_get(i < ARRAY_LEN(keys) ? op : json_get(op, "from_due"), keys[i % ARRAY_LEN(keys)]), 1);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        html_percentile(m, op, keys[i], 1);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        html_percentile(m, scheduled > 0 ? due : NULL, keys[i], 1);
+    html_number(m, json_get(due, "late_max_ms"), 1);
     markup_put(m, "</tr>\n");
 }
 
 static void put_latencies(struct markup *m, const struct doc *d)
 {
-    static const char *const names[] = {"operation", "ok",      "failed",  "p50",     "p95",    "p99",
-                                        "slowest",   "due p50", "due p95", "due p99", "slowest"};
+    static const char *const names[] = {"operation", "ok",      "failed",  "p50",     "p95",         "p99",
+                                        "slowest",   "due p50", "due p95", "due p99", "due slowest", "latest start"};
     const struct json *operations = json_get(d->root, "operations");
     if (!json_count(operations))
         return;
     markup_put(m, "<section><h2>Latency</h2>\n");
     html_percentiles(m, d);
-    html_table(m, "In ms, of operations that ended well: since they were sent, and since they were due", names,
-               ARRAY_LEN(names), 1);
+    html_table(m,
+               "In ms, of operations that ended well: since they were sent, and since they were due, of those that had "
+               "a time of "
+               "their own; how late the latest was sent",
+               names, ARRAY_LEN(names), 1);
     for (const struct json *op = json_first(operations); op; op = json_next(op))
         put_operation(m, op);
     html_table_end(m);
+    markup_put(m, HTML_FEW);
     markup_put(m, "</section>\n");
 }
 
@@ -381,6 +411,8 @@ static void put_numbers(struct markup *m, const struct json *v, const char *path
         if (!path[0] && told_elsewhere(key))
             continue;
         str_format(below, sizeof(below), "%s%s%s", path, path[0] ? "." : "", key);
+        if (strcmp(key, PERCENTILES_FEW) == 0)
+            continue;
         if (json_is_object(c)) {
             put_numbers(m, c, below, left);
         } else if (json_f64(c, &n)) {

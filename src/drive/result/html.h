@@ -8,6 +8,9 @@ extern const char html_style[];
 /* Cells of a table; a number that is not there is a dash. */
 void html_cell(struct markup *m, const char *text);
 void html_number(struct markup *m, const struct json *v, int decimals);
+/* A member of the object; "~" stands before a percentile that its samples do not carry. */
+void html_percentile(struct markup *m, const struct json *object, const char *key, int decimals);
+#define HTML_FEW "<p>" HIST_FEW "</p>\n"
 /* A row of names; those behind the first `texts` stand over numbers. */
 void html_table(struct markup *m, const char *caption, const char *const *names, size_t n, size_t texts);
 void html_table_end(struct markup *m);

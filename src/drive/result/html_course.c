@@ -142,15 +142,25 @@ static bool differs(const double *a, const double *b, size_t n)
     return false;
 }
 
+static bool carried_anywhere(const struct course *c, enum drive_op op, double pct)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (hist_carries(c->points[i].stats.op[op].from_send, pct))
+            return true;
+    return false;
+}
+
 static void put_latency(const struct time_plots *t, enum drive_op op)
 {
     struct lines l = {.n = 0};
     char title[80];
     course_percentiles(t->coarse, column(&l, t->coarse, "p50", "c1"), op, false, 50);
     course_percentiles(t->coarse, column(&l, t->coarse, "p95", "c4"), op, false, 95);
-    double *sent = column(&l, t->coarse, "p99", "c2"), *due = column(&l, t->coarse, "p99 from due", "c2 dashed");
-    course_percentiles(t->coarse, sent, op, false, 99);
-    course_percentiles(t->coarse, due, op, true, 99);
+    bool many = carried_anywhere(t->coarse, op, 99);
+    double *sent = column(&l, t->coarse, many ? "p99" : "slowest", "c2");
+    double *due = column(&l, t->coarse, many ? "p99 from due" : "slowest from due", "c2 dashed");
+    course_percentiles(t->coarse, sent, op, false, many ? 99 : 100);
+    course_percentiles(t->coarse, due, op, true, many ? 99 : 100);
     if (!differs(sent, due, t->coarse->n))
         drop_last(&l);
     str_format(title, sizeof(title), "Latency of %s", drive_op_text(op));

@@ -132,10 +132,11 @@ static void put_steps(struct markup *m, const struct steps *s)
     for (const struct json *step = json_first(s->array); step; step = json_next(step)) {
         markup_put(m, "<tr>");
         for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-            html_number(m, json_get(step, keys[i]), i < 6 ? 0 : 1);
+            html_percentile(m, step, keys[i], i < 6 ? 0 : 1);
         markup_put(m, "</tr>\n");
     }
     html_table_end(m);
+    markup_put(m, HTML_FEW);
 }
 
 static void put_predictions(struct markup *m, const struct doc *d)

@@ -59,14 +59,23 @@ static const struct shown_rows tables[] = {
       {"slowest", "p100", 3}}},
 };
 
-static const struct json *cell_of(const struct json *row, const char *path)
+/* "alone.p50_ms": the object that holds it, and its last name. */
+static const struct json *holder_of(const struct json *row, const char *path, const char **key)
 {
     const char *dot = strchr(path, '.');
-    char key[40];
+    char first[40];
+    *key = dot ? dot + 1 : path;
     if (!dot)
-        return json_get(row, path);
-    str_format(key, sizeof(key), "%.*s", (int)(dot - path), path);
-    return json_get(json_get(row, key), dot + 1);
+        return row;
+    str_format(first, sizeof(first), "%.*s", (int)(dot - path), path);
+    return json_get(row, first);
+}
+
+static const struct json *cell_of(const struct json *row, const char *path)
+{
+    const char *key;
+    const struct json *holder = holder_of(row, path, &key);
+    return json_get(holder, key);
 }
 
 /* "from_due_ms" is "from due". */
@@ -85,13 +94,14 @@ static void put_row(struct markup *m, const struct shown_rows *t, const struct j
     markup_put(m, "<tr>");
     for (size_t i = 0; i < COLUMNS && t->columns[i].name; i++) {
         const struct column *c = &t->columns[i];
-        const struct json *cell = cell_of(row, c->path);
+        const char *name;
+        const struct json *holder = holder_of(row, c->path, &name), *cell = json_get(holder, name);
         if (!c->path[0])
             put_key(m, json_key(row));
         else if (i < t->texts)
             html_cell(m, json_str(cell) ? json_str(cell) : "");
         else
-            html_number(m, cell, c->decimals);
+            html_percentile(m, holder, name, c->decimals);
     }
     markup_put(m, "</tr>\n");
 }
@@ -123,7 +133,7 @@ static void put_table(struct markup *m, const struct shown_rows *t, const struct
         if (is_row(t, row))
             put_row(m, t, row);
     html_table_end(m);
-    markup_put(m, "</section>\n");
+    markup_put(m, HTML_FEW "</section>\n");
 }
 
 /* ---- figures ---- */
@@ -145,7 +155,7 @@ static bool is_section(const struct json *v)
     const struct json *figure = json_first(v);
     if (!json_is_object(v) || !json_key(v) || is_common(json_key(v)) || !figure)
         return false;
-    while (figure && json_is_number(figure))
+    while (figure && (json_is_number(figure) || strcmp(json_key(figure), PERCENTILES_FEW) == 0))
         figure = json_next(figure);
     return !figure;
 }
@@ -154,11 +164,14 @@ static void put_section(struct markup *m, const struct json *section)
 {
     double n;
     for (const struct json *figure = json_first(section); figure; figure = json_next(figure)) {
-        (void)json_f64(figure, &n);
+        if (!json_f64(figure, &n))
+            continue;
         markup_put(m, "<tr>");
         put_key(m, json_key(section));
         put_key(m, json_key(figure));
-        markup_putf(m, "<td class=\"n\">%.10g</td></tr>\n", n);
+        uint64_t samples, needs;
+        markup_putf(m, "<td class=\"n\">%s%.10g</td></tr>\n",
+                    few_read(section, json_key(figure), &samples, &needs) ? "~" : "", n);
     }
 }
 

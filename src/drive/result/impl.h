@@ -7,12 +7,14 @@
 struct result_verdict {
     bool known; /* false: it did not end by itself, or there was nothing to judge */
     uint64_t failed, violated, missed, not_run;
+    uint64_t not_judged; /* thresholds: neither met nor missed, exit status 3 where nothing is bad */
 };
 
 struct result_verdict result_verdict(const struct result *r);
 #define VERDICT_TEXT_MAX 600
-/* "healthy, 1 check not run", "not healthy: 2 operations failed (save), 1 check violated (ledger)"; "" when it is not
- * known. dst holds VERDICT_TEXT_MAX bytes. */
+bool result_is_bad(const struct result_verdict *v);
+/* "healthy, 1 check not run", "not healthy: 2 operations failed (save), 1 check violated (ledger)", "not judged: 1
+ * threshold (save.p99<1s)"; "" when it is not known. dst holds VERDICT_TEXT_MAX bytes. */
 char *result_verdict_text(const struct result *r, char *dst);
 /* The whole document; exit_status is told as it is given. */
 enum err result_render_json(const struct result *r, int exit_status, struct buf *out) WARN_UNUSED;

@@ -109,11 +109,17 @@ static void write_thresholds(const struct result *r, struct jsonw *w)
         const struct threshold *t = &r->thresholds[i];
         jsonw_object(w, NULL);
         jsonw_str(w, "expression", t->text);
-        jsonw_bool(w, "met", t->state == THRESHOLD_MET);
-        if (t->state == THRESHOLD_NO_SAMPLES)
+        jsonw_str(w, "status", threshold_key(t->state));
+        if (t->state == THRESHOLD_NOT_JUDGED)
+            jsonw_null(w, "met");
+        else
+            jsonw_bool(w, "met", t->state == THRESHOLD_MET);
+        if (t->state == THRESHOLD_NO_SAMPLES || t->state == THRESHOLD_NOT_JUDGED)
             jsonw_null(w, "value");
         else
             jsonw_f64(w, "value", t->found, 3);
+        if (t->state == THRESHOLD_NOT_JUDGED)
+            jsonw_str(w, "why", t->why);
         jsonw_end_object(w);
     }
     jsonw_end_array(w);
@@ -143,9 +149,16 @@ static bool same_section(const char *a, const char *b)
 /* The figures of one section, whatever the order of their coming. */
 static void write_section_figures(const struct result *r, const char *section, struct jsonw *w)
 {
+    struct few *few = mem_zalloc((r->n_figures + 1) * sizeof *few);
+    size_t n = 0;
+
     for (size_t i = 0; i < r->n_figures; i++)
-        if (same_section(r->figures[i].section, section))
+        if (same_section(r->figures[i].section, section)) {
             jsonw_f64(w, r->figures[i].key, r->figures[i].value, r->figures[i].decimals);
+            few[n++] = r->figures[i].few;
+        }
+    few_write(w, few, n);
+    mem_free(few);
 }
 
 static bool section_seen(const struct result *r, size_t before, const char *section)
@@ -185,8 +198,8 @@ static void write_verdict(const struct result *r, struct jsonw *w)
     char text[VERDICT_TEXT_MAX];
 
     jsonw_object(w, "verdict");
-    if (v.known)
-        jsonw_bool(w, "healthy", !v.failed && !v.violated && !v.missed);
+    if (v.known && (result_is_bad(&v) || !v.not_judged))
+        jsonw_bool(w, "healthy", !result_is_bad(&v));
     else
         jsonw_null(w, "healthy");
     jsonw_str(w, "text", result_verdict_text(r, text));
@@ -194,6 +207,7 @@ static void write_verdict(const struct result *r, struct jsonw *w)
     jsonw_i64(w, "failed", (int64_t)v.failed);
     jsonw_i64(w, "violated", (int64_t)v.violated);
     jsonw_i64(w, "missed", (int64_t)v.missed);
+    jsonw_i64(w, "not_judged", (int64_t)v.not_judged);
     jsonw_i64(w, "not_run", (int64_t)v.not_run);
     jsonw_end_object(w);
 }

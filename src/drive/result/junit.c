@@ -98,11 +98,17 @@ static void put_checks(struct junit *j, const struct doc *d)
 static void put_thresholds(struct junit *j, const struct doc *d)
 {
     for (const struct json *t = json_first(json_get(d->root, "thresholds")); t; t = json_next(t)) {
-        char found[60] = "no samples";
+        char found[200] = "no samples";
         double n;
-        if (json_f64(json_get(t, "value"), &n))
+        bool judged = strcmp(text_of(t, "status"), "not_judged") != 0;
+        if (!judged)
+            str_format(found, sizeof(found), "could not be judged: %.150s", text_of(t, "why"));
+        else if (json_f64(json_get(t, "value"), &n))
             str_format(found, sizeof(found), "it is %.10g", n);
-        put_case(j, "thresholds", text_of(t, "expression"), json_bool(json_get(t, "met"), false) ? PASSED : FAILED,
+        put_case(j, "thresholds", text_of(t, "expression"),
+                 !judged                                ? BROKEN
+                 : json_bool(json_get(t, "met"), false) ? PASSED
+                                                        : FAILED,
                  found, NULL);
     }
 }

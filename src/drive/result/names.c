@@ -55,6 +55,8 @@ static void put_numbers(struct lines *l, const struct json *row, const char *pre
 
     for (const struct json *v = json_first(row); v; v = json_next(v)) {
         snprintf(below, sizeof below, "%s%s.", prefix, json_key(v));
+        if (strcmp(json_key(v), PERCENTILES_FEW) == 0)
+            continue;
         if (json_is_object(v))
             put_numbers(l, v, below);
         else if (json_is_number(v) || (json_is_null(v) && strstr(below, "_ms"))) /* a time without samples */

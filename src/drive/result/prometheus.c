@@ -99,37 +99,60 @@ static void put_outcomes(struct text *t, const struct json *operations)
         }
 }
 
+static const struct {
+    const char *key, *quantile;
+} quantiles[] = {{"min_ms", "0"}, {"p50_ms", "0.5"}, {"p95_ms", "0.95"}, {"p99_ms", "0.99"}, {"max_ms", "1"}};
+
 static void put_quantiles(struct text *t, const char *operation, const char *from, const struct json *times, double n)
 {
-    static const struct {
-        const char *key, *quantile;
-    } rows[] = {{"min_ms", "0"}, {"p50_ms", "0.5"}, {"p95_ms", "0.95"}, {"p99_ms", "0.99"}, {"max_ms", "1"}};
     struct label labels[] = {{"operation", operation}, {"since", from}, {"quantile", ""}};
     double v;
     if (!json_f64(json_get(times, "mean_ms"), &v))
         return;
     double mean = v;
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        labels[2].value = rows[i].quantile;
-        if (json_f64(json_get(times, rows[i].key), &v))
+    for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
+        labels[2].value = quantiles[i].quantile;
+        if (json_f64(json_get(times, quantiles[i].key), &v))
             sample(t, "operation_duration_seconds", labels, 3, v / 1e3);
     }
     sample(t, "operation_duration_seconds_sum", labels, 2, mean * n / 1e3);
     sample(t, "operation_duration_seconds_count", labels, 2, n);
 }
 
+/* Which of those there are more samples needed for. */
+static void put_few(struct text *t, const char *operation, const char *from, const struct json *times, double n)
+{
+    struct label labels[] = {{"operation", operation}, {"since", from}, {"quantile", ""}};
+    uint64_t samples, needs;
+    (void)n;
+    for (size_t i = 0; i < ARRAY_LEN(quantiles); i++) {
+        labels[2].value = quantiles[i].quantile;
+        if (few_read(times, quantiles[i].key, &samples, &needs))
+            sample(t, "operation_duration_needs_samples", labels, 3, (double)needs);
+    }
+}
+
+static void each_latency(struct text *t, const struct json *operations,
+                         void (*put)(struct text *, const char *, const char *, const struct json *, double))
+{
+    for (const struct json *op = json_first(operations); op; op = json_next(op)) {
+        double n;
+        n = json_f64(json_get(op, "ok"), &n) ? n : 0;
+        put(t, json_key(op), "sent", op, n);
+        put(t, json_key(op), "due", json_get(op, "from_due"), n);
+    }
+}
+
 static void put_latencies(struct text *t, const struct json *operations)
 {
-    double n;
     if (!json_count(operations))
         return;
     family(t, "operation_duration_seconds", "summary",
            "Of those that ended well, since they were due and since they were sent.");
-    for (const struct json *op = json_first(operations); op; op = json_next(op)) {
-        n = json_f64(json_get(op, "ok"), &n) ? n : 0;
-        put_quantiles(t, json_key(op), "sent", op, n);
-        put_quantiles(t, json_key(op), "due", json_get(op, "from_due"), n);
-    }
+    each_latency(t, operations, put_quantiles);
+    family(t, "operation_duration_needs_samples", "gauge",
+           "Of a quantile that has fewer samples than it needs: how many it needs.");
+    each_latency(t, operations, put_few);
 }
 
 static void put_checks(struct text *t, const struct json *checks)
@@ -160,10 +183,15 @@ static void put_thresholds(struct text *t, const struct json *thresholds)
 {
     if (!json_count(thresholds))
         return;
-    family(t, "threshold_met", "gauge", "Whether the condition of --fail-on holds.");
+    family(t, "threshold_met", "gauge", "Whether the condition of --fail-on holds; of those that could be judged.");
     for (const struct json *c = json_first(thresholds); c; c = json_next(c))
-        sample(t, "threshold_met", &(struct label){"condition", text_of(c, "expression")}, 1,
-               json_bool(json_get(c, "met"), false));
+        if (!json_is_null(json_get(c, "met")))
+            sample(t, "threshold_met", &(struct label){"condition", text_of(c, "expression")}, 1,
+                   json_bool(json_get(c, "met"), false));
+    family(t, "threshold_judged", "gauge", "0 for a condition of --fail-on that could not be judged.");
+    for (const struct json *c = json_first(thresholds); c; c = json_next(c))
+        sample(t, "threshold_judged", &(struct label){"condition", text_of(c, "expression")}, 1,
+               !json_is_null(json_get(c, "met")));
 }
 
 static void put_failures(struct text *t, const struct json *failures)

@@ -44,7 +44,18 @@ void result_done(struct result *r)
 void result_figure(struct result *r, const char *section, const char *key, double value, int decimals)
 {
     r->figures = mem_realloc_array(r->figures, r->n_figures + 1, sizeof *r->figures);
-    r->figures[r->n_figures++] = (struct result_figure){section, key, value, decimals};
+    r->figures[r->n_figures++] = (struct result_figure){section, key, value, decimals, {0}};
+}
+
+void result_percentile(struct result *r, const char *section, const char *key, const struct hist *h, double pct,
+                       int64_t unit_us, int decimals)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+
+    if (us < 0)
+        return;
+    result_figure(r, section, key, (double)us / (double)unit_us, decimals);
+    r->figures[r->n_figures - 1].few = few_of(key, h, pct);
 }
 
 void result_part(struct result *r, const char *key, struct jsonw *w)
@@ -118,9 +129,17 @@ struct result_verdict result_verdict(const struct result *r)
         v.not_run += r->checks[i].status == CHECK_NOT_RUN;
     }
     for (size_t i = 0; i < r->n_thresholds; i++)
-        v.missed += r->thresholds[i].state != THRESHOLD_MET;
+        if (r->thresholds[i].state == THRESHOLD_NOT_JUDGED)
+            v.not_judged++;
+        else
+            v.missed += r->thresholds[i].state != THRESHOLD_MET;
     v.known = !r->interrupted && !r->err && (r->judged || r->n_checks || r->n_thresholds);
     return v;
+}
+
+bool result_is_bad(const struct result_verdict *v)
+{
+    return v->failed || v->violated || v->missed;
 }
 
 /* The names of what is bad, in brackets; those that do not fit are counted. */
@@ -153,7 +172,7 @@ static size_t put_part(char *dst, size_t room, const char *sep, const char *coun
 char *result_verdict_text(const struct result *r, char *dst)
 {
     struct result_verdict v = result_verdict(r);
-    struct names failed = {0}, violated = {0}, missed = {0};
+    struct names failed = {0}, violated = {0}, missed = {0}, not_judged = {0};
 
     for (unsigned op = 0; op < OP_COUNT && v.failed; op++)
         if (stats_failed(&r->stats, (enum drive_op)op))
@@ -163,23 +182,24 @@ char *result_verdict_text(const struct result *r, char *dst)
             add_name(&violated, r->checks[i].name);
     for (size_t i = 0; i < r->n_thresholds; i++)
         if (r->thresholds[i].state != THRESHOLD_MET)
-            add_name(&missed, r->thresholds[i].text);
+            add_name(r->thresholds[i].state == THRESHOLD_NOT_JUDGED ? &not_judged : &missed, r->thresholds[i].text);
     const struct {
         uint64_t n;
         const char *what, *did;
         const struct names *names;
     } parts[] = {{v.failed, "operation", "failed", &failed},
                  {v.violated, "check", "violated", &violated},
-                 {v.missed, "threshold", "missed", &missed}};
+                 {v.missed, "threshold", "missed", &missed},
+                 {v.not_judged, "threshold", "could not be judged", &not_judged}};
+    const char *head = result_is_bad(&v) ? "not healthy: " : "not judged: ";
     size_t at = 0;
     str_format(dst, VERDICT_TEXT_MAX, "%s", v.known ? "healthy" : "");
-    if (v.known && !v.failed && !v.violated && !v.missed && v.not_run)
+    if (v.known && !result_is_bad(&v) && v.not_run)
         str_format(dst, VERDICT_TEXT_MAX, "healthy, %s not run", COUNTED(v.not_run, "check"));
     for (size_t i = 0; i < ARRAY_LEN(parts) && v.known; i++)
         if (parts[i].n)
-            at +=
-                put_part(dst + at, VERDICT_TEXT_MAX - at,
-                         at ? ", " : "not healthy: ", COUNTED(parts[i].n, parts[i].what), parts[i].did, parts[i].names);
+            at += put_part(dst + at, VERDICT_TEXT_MAX - at, at ? ", " : head, COUNTED(parts[i].n, parts[i].what),
+                           parts[i].did, parts[i].names);
     return dst;
 }
 
@@ -193,7 +213,7 @@ int result_exit_status(const struct result *r)
         return err_exit_status(ERR_INTERRUPTED);
     if (r->err)
         return err_exit_status(r->err);
-    return v.failed || v.violated || v.missed ? err_exit_status(ERR_CHECK) : 0;
+    return result_is_bad(&v) ? err_exit_status(ERR_CHECK) : v.not_judged ? err_exit_status(ERR_ENV) : 0;
 }
 
 enum err result_json(const struct result *r, struct buf *out)

@@ -4,6 +4,7 @@
  * text and JSON with the keys of design.md; every other form is made of the JSON (result/rendering.h). The command
  * fills it, main renders it. Layer 2. */
 #include "base/opt.h"
+#include "base/percentiles.h"
 #include "drive/stats.h"
 
 struct tree_summary {
@@ -53,6 +54,7 @@ struct result_figure {
     const char *key;
     double value;
     int decimals;
+    struct few few; /* of a percentile; else zeros */
 };
 /* A part of the JSON that only one command has, made by it. */
 struct result_part {
@@ -103,6 +105,10 @@ struct result {
 void result_init(struct result *r, const char *command);
 void result_done(struct result *r);
 void result_figure(struct result *r, const char *section, const char *key, double value, int decimals);
+/* A percentile, in units of unit_us; one that the samples do not carry says so wherever it is told. Nothing when h is
+ * empty. */
+void result_percentile(struct result *r, const char *section, const char *key, const struct hist *h, double pct,
+                       int64_t unit_us, int decimals);
 /* One more member of the JSON's top level: takes the value that w has written and frees w's buffer. What outgrew the
  * buffer's limit is left out whole. */
 void result_part(struct result *r, const char *key, struct jsonw *w);

@@ -57,6 +57,10 @@ static void write_operation(const struct stats *s, enum drive_op op, struct json
     for (unsigned i = 0; i < OUT_COUNT; i++)
         if (o->by_outcome[i])
             jsonw_i64(w, outcome_key((enum outcome)i), (int64_t)o->by_outcome[i]);
+    if (o->scheduled) {
+        jsonw_i64(w, "scheduled", (int64_t)o->scheduled);
+        jsonw_i64(w, "late_us", o->late_us);
+    }
     if (o->from_send && hist_count(o->from_send)) {
         write_values(w, "from_send_us", o->from_send);
         if (o->from_due && !same_values(o->from_send, o->from_due))
@@ -230,6 +234,9 @@ static void read_operation(const struct json *from, struct stats_op *into)
     const struct json *sent = json_get(from, "from_send_us"), *due = json_get(from, "from_due_us");
     for (unsigned i = 0; i < OUT_COUNT; i++)
         into->by_outcome[i] += count_of(from, outcome_key((enum outcome)i));
+    into->scheduled += count_of(from, "scheduled");
+    int64_t late_us = (int64_t)count_of(from, "late_us");
+    into->late_us = late_us > into->late_us ? late_us : into->late_us;
     read_values(sent, &into->from_send);
     read_values(due ? due : sent, &into->from_due);
 }

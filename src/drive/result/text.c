@@ -94,15 +94,18 @@ static void print_figures(const struct result *r, FILE *out)
     const char *section = NULL;
     size_t column = 0;
     char text[80];
+    bool few = false;
 
     for (size_t i = 0; i < r->n_figures; i++) {
         const struct result_figure *f = &r->figures[i];
         const char *own = section_of(r, i);
         if (all_quiet(r, own))
             continue;
+        few |= f->few.needs > 0;
         if (!section)
             fprintf(out, "figures, by the names that --fail-on takes (%s.%s)\n", own, f->key);
-        size_t n = (size_t)str_format(text, sizeof text, "%s %.*f", f->key, f->decimals, f->value);
+        size_t n =
+            (size_t)str_format(text, sizeof text, "%s %s%.*f", f->key, f->few.needs ? "~" : "", f->decimals, f->value);
         bool same = section && strcmp(section, own) == 0;
         if (same && column + n < 100) {
             fprintf(out, ", %s", text);
@@ -115,6 +118,8 @@ static void print_figures(const struct result *r, FILE *out)
     }
     if (section)
         fputc('\n', out);
+    if (few)
+        fprintf(out, "          %s\n", HIST_FEW);
 }
 
 /* "events    12,345 expected, 12,345 seen, 0 lost, …" */
@@ -239,35 +244,33 @@ static void print_checks(const struct result *r, const struct painter *p)
 
 static void print_thresholds(const struct result *r, const struct painter *p)
 {
-    char found[40];
+    static const char *const words[] = {[THRESHOLD_MET] = "ok",
+                                        [THRESHOLD_MISSED] = "MISSED",
+                                        [THRESHOLD_NO_SAMPLES] = "MISSED",
+                                        [THRESHOLD_NOT_JUDGED] = "unknown"};
+    char found[160];
 
     if (r->n_thresholds)
         fprintf(p->out, "thresholds\n");
     for (size_t i = 0; i < r->n_thresholds; i++) {
         const struct threshold *t = &r->thresholds[i];
-        bool met = t->state == THRESHOLD_MET;
-        word(p, met, !met, met ? "ok" : "MISSED");
-        str_format(found, sizeof found, "%.10g", t->found);
-        fprintf(p->out, "%s (%s)\n", t->text, t->state == THRESHOLD_NO_SAMPLES ? "no samples" : found);
+        word(p, t->state == THRESHOLD_MET, t->state != THRESHOLD_MET && t->state != THRESHOLD_NOT_JUDGED,
+             words[t->state]);
+        fprintf(p->out, "%s (%s)\n", t->text, threshold_found(t, found, sizeof found));
     }
 }
 
 static void print_verdict(const struct result *r, const struct painter *p)
 {
-    static const char *const words[] = {"healthy", "not healthy"};
     struct result_verdict v = result_verdict(r);
     char text[VERDICT_TEXT_MAX];
-    bool bad = v.failed || v.violated || v.missed;
-    size_t n = strlen(words[bad]);
+    const char *paint = result_is_bad(&v) ? "\033[31m" : v.not_judged ? "\033[33m" : "\033[32m";
 
     if (!v.known)
         return;
     result_verdict_text(r, text);
-    fprintf(p->out, "%s%.*s%s%s\n",
-            !p->color ? ""
-            : bad     ? "\033[31m"
-                      : "\033[32m",
-            (int)n, text, p->color ? "\033[0m" : "", text + n);
+    int n = (int)strcspn(text, ":,");
+    fprintf(p->out, "%s%.*s%s%s\n", p->color ? paint : "", n, text, p->color ? "\033[0m" : "", text + n);
 }
 
 static bool any_calls(const struct stats *s)
@@ -294,6 +297,7 @@ void result_print(const struct result *r, FILE *out, bool color)
     if (any_calls(&r->stats))
         stats_print_table(&r->stats, out, color);
     print_requests(&r->stats, out);
+    stats_print_lateness(&r->stats, out);
     print_summaries(r, out);
     print_checks(r, &p);
     print_thresholds(r, &p);
