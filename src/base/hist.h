@@ -3,7 +3,6 @@
 /* Log-linear latency histogram (HdrHistogram's shape): values in microseconds, relative error at most 1/256, minimum,
  * maximum and count exact. Merging adds bucket by bucket, so percentiles of merged data are percentiles, never
  * averages. Values up to INT64_MAX: there is no ceiling. Layer 0, one writer. */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 struct hist;
@@ -19,15 +18,6 @@ uint64_t hist_count(const struct hist *h);
 int64_t hist_percentile(const struct hist *h, double pct);
 /* The same in milliseconds; -1 also when h is NULL. */
 double hist_percentile_ms(const struct hist *h, double pct);
-/* How many samples a percentile needs, so that at least one of them is expected beyond it: 1/(1 - pct/100), rounded up;
- * 2 for the median, 20 for p95, 100 for p99. Minimum and maximum need one. With fewer it is just another name for the
- * slowest ones. */
-uint64_t hist_needs(double pct);
-bool hist_carries(const struct hist *h, double pct); /* false when h is NULL */
-/* The percentile as a table's cell, into dst: in units of unit_us, with so many decimals; "-" when empty or h is NULL,
- * "~7.0" when it has fewer samples than it needs: HIST_FEW says so below the table. */
-#define HIST_FEW "~: fewer samples than such a percentile needs (p50 2, p95 20, p99 100)"
-char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n);
 int64_t hist_max(const struct hist *h); /* -1 when empty */
 double hist_mean(const struct hist *h); /* exact; 0 when empty */
 double hist_stddev(const struct hist *h);

@@ -1,6 +1,29 @@
 #include "base/percentiles.h"
+#include "base/str.h"
+#include <math.h>
 
 #define ROWS_MOST 16
+
+uint64_t hist_needs(double pct)
+{
+    double beyond = pct > 50 ? 100 - pct : pct;
+    return beyond > 0 ? (uint64_t)ceil(100 / beyond - 1e-9) : 1;
+}
+
+bool hist_carries(const struct hist *h, double pct)
+{
+    return h && hist_count(h) >= hist_needs(pct);
+}
+
+char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n)
+{
+    int64_t us = h ? hist_percentile(h, pct) : -1;
+    if (us < 0)
+        str_format(dst, n, "-");
+    else
+        str_format(dst, n, "%s%.*f", hist_carries(h, pct) ? "" : "~", decimals, (double)us / (double)unit_us);
+    return dst;
+}
 
 struct few few_of_count(const char *key, uint64_t samples, double pct)
 {

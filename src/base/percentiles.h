@@ -1,12 +1,23 @@
 #ifndef BASE_PERCENTILES_H
 #define BASE_PERCENTILES_H
-/* Percentiles as members of a JSON object, and beside them which of those its samples cannot carry (hist_needs):
+/* Percentiles as they are told, and which of them the samples cannot carry: in a table, and as members of a JSON object
+ * with one more beside them:
  *
  *     "p95_ms": 12.3, …, "few_samples": {"p95_ms": {"samples": 3, "needs": 20}}
  *
  * The member names the object's own keys, and is left out when all of them are carried. Layer 0. */
 #include "base/hist.h"
 #include "base/json.h"
+
+/* How many samples a percentile needs, so that at least one of them is expected beyond it: 1/(1 - pct/100), rounded up;
+ * 2 for the median, 20 for p95, 100 for p99. Minimum and maximum need one. With fewer it is just another name for the
+ * slowest ones. */
+uint64_t hist_needs(double pct);
+bool hist_carries(const struct hist *h, double pct); /* false when h is NULL */
+/* The percentile as a table's cell, into dst: in units of unit_us, with so many decimals; "-" when empty or h is NULL,
+ * "~7.0" when it has fewer samples than it needs: HIST_FEW says so below the table. */
+#define HIST_FEW "~: fewer samples than such a percentile needs (p50 2, p95 20, p99 100)"
+char *hist_cell(const struct hist *h, double pct, int64_t unit_us, int decimals, char *dst, size_t n);
 
 #define PERCENTILES_FEW "few_samples"
 struct percentile {

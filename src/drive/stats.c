@@ -310,6 +310,20 @@ static bool print_op(const struct stats *s, enum drive_op op, FILE *out, bool co
     return sent.few || due.few;
 }
 
+/* Nothing when none had a time of its own. */
+static void print_lateness(const struct stats *s, FILE *out)
+{
+    char text[32];
+    int worst = -1;
+
+    for (int i = 0; i < OP_COUNT; i++)
+        if (s->op[i].scheduled && (worst < 0 || s->op[i].late_us > s->op[worst].late_us))
+            worst = i;
+    if (worst >= 0)
+        fprintf(out, "late      at most %s after it was due (%s)\n",
+                str_duration(text, sizeof text, s->op[worst].late_us), drive_op_text((enum drive_op)worst));
+}
+
 void stats_print_table(const struct stats *s, FILE *out, bool color)
 {
     bool few = false;
@@ -321,19 +335,7 @@ void stats_print_table(const struct stats *s, FILE *out, bool color)
             few |= print_op(s, (enum drive_op)i, out, color);
     if (few)
         fprintf(out, "%s\n", HIST_FEW);
-}
-
-void stats_print_lateness(const struct stats *s, FILE *out)
-{
-    char text[32];
-    int worst = -1;
-
-    for (int i = 0; i < OP_COUNT; i++)
-        if (s->op[i].scheduled && (worst < 0 || s->op[i].late_us > s->op[worst].late_us))
-            worst = i;
-    if (worst >= 0)
-        fprintf(out, "late      at most %s after it was due (%s)\n",
-                str_duration(text, sizeof text, s->op[worst].late_us), drive_op_text((enum drive_op)worst));
+    print_lateness(s, out);
 }
 
 /* Indices of the reasons, most common first; ties in the order of their coming. */

@@ -51,10 +51,8 @@ uint64_t stats_failed_all(const struct stats *s);
 /* Of requests that make or remove objects: those that were broken off, or answered with a server error. */
 uint64_t stats_broken(const struct stats *s);
 /* One line an operation that occurred: ok, failed, p50, p95, p99, slowest in ms since it was sent, "-" for none; below
- * it those since it was due, where they differ. */
+ * it those since it was due, where they differ; then how late the latest was sent. */
 void stats_print_table(const struct stats *s, FILE *out, bool color);
-/* How late the latest was sent, and which operation it was of; nothing when none had a time of its own. */
-void stats_print_lateness(const struct stats *s, FILE *out);
 /* The most common first; nothing when there are none. */
 void stats_print_reasons(const struct stats *s, FILE *out, size_t most);
 /* "requests", "failed", "causes", "operations", "failures" and what was waited, into the open object. */

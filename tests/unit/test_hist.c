@@ -1,4 +1,4 @@
-#include "base/hist.h"
+#include "base/percentiles.h"
 #include "base/rng.h"
 #include "unit.h"
 #include <math.h>

@@ -248,9 +248,7 @@ static void both_latencies_are_told(void **state)
     assert_null(strstr(strstr(text, "\nupload"), "since due")); /* each was sent when it was due */
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= 100);
-    free(text);
-    text = text_of(stats_print_lateness, &total);
-    assert_string_equal(text, "late      at most 1.5 s after it was due (trash)\n");
+    assert_non_null(strstr(text, "\nlate      at most 1.5 s after it was due (trash)\n"));
     free(text);
     assert_int_equal(total.op[OP_SAVE].scheduled, 200);
     stats_done(&s);

@@ -297,7 +297,6 @@ void result_print(const struct result *r, FILE *out, bool color)
     if (any_calls(&r->stats))
         stats_print_table(&r->stats, out, color);
     print_requests(&r->stats, out);
-    stats_print_lateness(&r->stats, out);
     print_summaries(r, out);
     print_checks(r, &p);
     print_thresholds(r, &p);
