@@ -288,26 +288,28 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
 
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
-    struct http_run h = {.o = arg, .ctx = ctx, .origin = BUF_INIT(4096), .head = BUF_INIT(65536)};
-    stats_init(&h.interval);
-    enum err err = split_url(&h, ei);
+    struct http_run *h = mem_alloc(sizeof(*h));
+    *h = (struct http_run){.o = arg, .ctx = ctx, .origin = BUF_INIT(4096), .head = BUF_INIT(65536)};
+    stats_init(&h->interval);
+    enum err err = split_url(h, ei);
     if (!err)
-        err = target_judge_host(ctx->target, h.url.host, ei);
+        err = target_judge_host(ctx->target, h->url.host, ei);
     if (!err)
-        err = open_files_for_connections((unsigned)h.o->connections, ei);
+        err = open_files_for_connections((unsigned)h->o->connections, ei);
     if (!err)
-        err = read_body(&h, ei);
+        err = read_body(h, ei);
     if (!err)
-        err = write_head(&h, ei);
+        err = write_head(h, ei);
     if (!err)
-        err = stress(&h, ei);
-    stress_free(&h.stress);
-    http_report_free(&h.report);
-    stats_done(&h.interval);
-    http_url_done(&h.url);
-    mem_free(h.body);
-    buf_done(&h.origin);
-    buf_done(&h.head);
+        err = stress(h, ei);
+    stress_free(&h->stress);
+    http_report_free(&h->report);
+    stats_done(&h->interval);
+    http_url_done(&h->url);
+    mem_free(h->body);
+    buf_done(&h->origin);
+    buf_done(&h->head);
+    mem_free(h);
     return err;
 }
 

@@ -329,25 +329,27 @@ static MAY_YIELD void sign_out(struct worker *w)
 
 enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo *ei)
 {
-    struct ramp r = {.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r.steps))};
+    struct ramp *r = mem_alloc(sizeof(*r));
+    *r = (struct ramp){.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r->steps))};
     struct errinfo why = {0};
-    enum err e = prepare(&r, ei);
+    enum err e = prepare(r, ei);
     if (e == ERR_OK) {
-        ramp_tell_plan(&r);
-        e = all_steps(&r, ei);
+        ramp_tell_plan(r);
+        e = all_steps(r, ei);
     }
-    ramp_remove_folders(&r);
+    ramp_remove_folders(r);
     sign_out(w);
-    keep_first(&e, ei, close_log(&r, &why), &why);
-    keep_first(&e, ei, tell(&r, &why), &why);
-    if (e == ERR_OK && r.tripped.line)
-        e = say_stopped(&r, ei);
-    for (unsigned i = 0; i < r.n; i++)
-        ramp_step_done(&r.steps[i]);
-    if (r.past.known) {
-        ramp_step_done(&r.past.in);
-        ramp_step_done(&r.past.more);
+    keep_first(&e, ei, close_log(r, &why), &why);
+    keep_first(&e, ei, tell(r, &why), &why);
+    if (e == ERR_OK && r->tripped.line)
+        e = say_stopped(r, ei);
+    for (unsigned i = 0; i < r->n; i++)
+        ramp_step_done(&r->steps[i]);
+    if (r->past.known) {
+        ramp_step_done(&r->past.in);
+        ramp_step_done(&r->past.more);
     }
-    mem_free(r.steps);
+    mem_free(r->steps);
+    mem_free(r);
     return e;
 }

@@ -138,7 +138,8 @@ static MAY_YIELD void sign_out_all(struct step_apps *f)
 enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *ei)
 {
     struct cmd_ctx *ctx = r->w->ctx;
-    struct step_apps f = {.r = r, .s = s, .w = mem_zalloc(sizeof(*f.w)), .cut.fn = on_cut};
+    struct step_apps *f = mem_alloc(sizeof(*f));
+    *f = (struct step_apps){.r = r, .s = s, .w = mem_zalloc(sizeof(*f->w)), .cut.fn = on_cut};
     const struct worker_conf wc = {.apps = s->asked,
                                    .open_folders = r->conf->open_folders,
                                    .per_minute = r->conf->per_minute,
@@ -149,33 +150,34 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     void (*outer)(void *) = ctx->on_interrupt;
     void *outer_arg = ctx->on_interrupt_arg;
     uint32_t *actions = mem_zalloc(s->asked * sizeof(*actions));
-    stats_init(&f.before);
-    worker_init(f.w, ctx, &wc);
-    f.w->meter.total = &f.before;
-    report_init(&f.report, f.w, NULL, false);
-    ctx->on_interrupt_arg = &f;
+    stats_init(&f->before);
+    worker_init(f->w, ctx, &wc);
+    f->w->meter.total = &f->before;
+    report_init(&f->report, f->w, NULL, false);
+    ctx->on_interrupt_arg = f;
     ctx->on_interrupt = on_interrupt;
-    s->arg = &f;
+    s->arg = f;
     s->refresh = refresh;
     s->halt = halt;
     s->began = mono_now();
-    enum err e = prepare(&f, actions, ei);
+    enum err e = prepare(f, actions, ei);
     if (e == ERR_OK) {
-        carry_out(&f, actions);
-        report_gather(&f.report);
-        sum_up(&f);
+        carry_out(f, actions);
+        report_gather(&f->report);
+        sum_up(f);
     }
     s->took_us = mono_diff(mono_now(), s->began);
     s->refresh = s->halt = NULL;
-    loop_timer_stop(&f.cut);
-    sign_out_all(&f);
+    loop_timer_stop(&f->cut);
+    sign_out_all(f);
     ctx->on_interrupt = outer;
     ctx->on_interrupt_arg = outer_arg;
-    fleet_free(f.w);
-    report_done(&f.report);
-    worker_done(f.w);
-    mem_free(f.w);
+    fleet_free(f->w);
+    report_done(&f->report);
+    worker_done(f->w);
+    mem_free(f->w);
     mem_free(actions);
-    stats_done(&f.before);
+    stats_done(&f->before);
+    mem_free(f);
     return e;
 }

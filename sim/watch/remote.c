@@ -48,7 +48,7 @@ static void on_text(struct io *io, uint32_t events)
 {
     static const char end[] = "== end\n";
     struct remote *r = container_of(io, struct remote, io);
-    char piece[16384];
+    char piece[8192];
     (void)events;
     ssize_t n = read(r->fd, piece, sizeof(piece));
     if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -72,7 +72,7 @@ static enum err silent(const char *path, enum err failure, struct errinfo *ei)
 
 enum err file_read(const char *path, struct buf *out, enum err failure, struct errinfo *ei)
 {
-    char piece[16384], most[32];
+    char piece[8192], most[32];
     bool pipe, begun = false;
     ssize_t n;
     int fd;

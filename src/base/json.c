@@ -195,6 +195,15 @@ static void put_char(struct jsonw *w, char c)
     put(w, &c, 1);
 }
 
+/* How many bytes at the start stand for themselves: nearly all of them, so they are copied at once. */
+static size_t plain_run(struct sv v)
+{
+    size_t n = 0;
+    while (n < v.n && v.p[n] >= 0x20 && v.p[n] < 0x7F && v.p[n] != '"' && v.p[n] != '\\')
+        n++;
+    return n;
+}
+
 static void put_quoted(struct jsonw *w, struct sv v)
 {
     static const char hex[] = "0123456789abcdef";
@@ -202,6 +211,11 @@ static void put_quoted(struct jsonw *w, struct sv v)
 
     put_char(w, '"');
     while (v.n && !w->err) {
+        size_t run = plain_run(v);
+        put(w, v.p, run);
+        v = (struct sv){v.p + run, v.n - run};
+        if (!v.n)
+            break;
         size_t len = utf8_next(v);
         unsigned char c = (unsigned char)v.p[0];
         const char *at = c ? strchr(short_from, c) : NULL;

@@ -81,7 +81,7 @@ enum err private_folder_make(const char *folder, struct errinfo *ei)
 
 static enum err read_all(int fd, const char *name, struct buf *out, struct errinfo *ei)
 {
-    char piece[16384];
+    char piece[8192];
     ssize_t n;
     while ((n = read(fd, piece, sizeof piece)) != 0) {
         if (n < 0 && errno == EINTR)

@@ -1,6 +1,6 @@
 /* Small files that people and other programs write: .env, a list of users, known_hosts, a run's note, counts of an
- * audit log, a fixture; and the names that generators bear in Redis. The first byte says which; what is read adds up, a
- * refusal says why. */
+ * audit log, a mix, a fixture; and the names that generators bear in Redis. The first byte says which; what is read
+ * adds up, a refusal says why. */
 #include "base/dotenv.h"
 #include "base/log.h"
 #include "checks/evidence/journal.h"
@@ -102,6 +102,20 @@ static void read_counts(const void *p, size_t n)
     buf_done(&text);
 }
 
+static void read_mix(const void *p, size_t n)
+{
+    struct mix mix;
+    struct errinfo ei = {0};
+    double sum = 0;
+    enum err e = mix_load(&mix, folder_write("mix", p, n), &ei);
+    MUST(e == ERR_OK || (e == ERR_USAGE && ei.msg[0]));
+    for (size_t i = 0; i < OP_COUNT && !e; i++) {
+        MUST(mix.weight[i] >= 0);
+        sum += mix.weight[i];
+    }
+    MUST(e || sum > 0);
+}
+
 static void read_manifest(const void *p, size_t n)
 {
     struct manifest m, again;
@@ -130,8 +144,8 @@ static void read_pack(const void *p, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static void (*const readers[])(const void *p, size_t n) = {read_env,  read_users,  read_known_hosts, read_run,
-                                                               read_name, read_counts, read_manifest,    read_pack};
+    static void (*const readers[])(const void *p, size_t n) = {
+        read_env, read_users, read_known_hosts, read_run, read_name, read_counts, read_manifest, read_pack, read_mix};
     if (size == 0 || size > 8192)
         return 0;
     char *exact = mem_dup(data + 1, size - 1);

@@ -232,23 +232,25 @@ static void fill(const struct doc *d, const char *dir, struct result *r)
 /* What a command that left no result had written until then, as a result that says so. */
 static enum err rebuild(struct doc *d, const char *dir, struct errinfo *ei)
 {
-    struct result r;
+    struct result *r;
     char *text = NULL;
     size_t n = 0;
     if (!d->n_lines || !json_str(json_get(d->lines[0], "command")))
         return err_set(ei, ERR_USAGE, "%s/" SERIES_FILE " does not begin as one does", dir);
-    result_init(&r, json_str(json_get(d->lines[0], "command")));
-    fill(d, dir, &r);
-    enum err e = result_json(&r, &d->text);
+    r = mem_alloc(sizeof(*r));
+    result_init(r, json_str(json_get(d->lines[0], "command")));
+    fill(d, dir, r);
+    enum err e = result_json(r, &d->text);
     FILE *f = open_memstream(&text, &n);
     if (f) {
-        result_print(&r, f, false);
+        result_print(r, f, false);
         fclose(f);
         if (e == ERR_OK)
             e = buf_append(&d->summary, text, n);
         free(text);
     }
-    result_done(&r);
+    result_done(r);
+    mem_free(r);
     return e ? err_set(ei, e, "what %s holds is too large", dir) : ERR_OK;
 }
 

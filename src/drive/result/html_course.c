@@ -175,9 +175,11 @@ static const enum drive_op telling[] = {OP_DELIVERY,  OP_MESSAGE,    OP_REQUEST,
 size_t html_chosen(const struct stats *s, enum drive_op *out, size_t most)
 {
     size_t n = 0;
-    for (size_t i = 0; i < ARRAY_LEN(telling) && n < most; i++)
-        if (stats_ok(s, telling[i]) > 0)
+    for (size_t i = 0; i < ARRAY_LEN(telling) && n < most; i++) {
+        const struct hist *h = s->op[telling[i]].from_send; /* a file may count what it has no latency of */
+        if (h && hist_count(h) > 0)
             out[n++] = telling[i];
+    }
     return n;
 }
 

@@ -89,14 +89,15 @@ static void print_part(const struct result_part *p, struct lines *l)
 void result_print_names(void (*sample)(struct result *r), FILE *out)
 {
     struct lines l = {out, 0};
-    struct result r;
+    struct result *r = mem_alloc(sizeof(*r));
 
-    result_init(&r, "sample");
-    sample(&r);
-    for (size_t i = 0; i < r.n_figures; i++)
-        if (!seen_before(&r, i))
-            print_section(&r, r.figures[i].section, &l);
-    for (size_t i = 0; i < r.n_parts; i++)
-        print_part(&r.parts[i], &l);
-    result_done(&r);
+    result_init(r, "sample");
+    sample(r);
+    for (size_t i = 0; i < r->n_figures; i++)
+        if (!seen_before(r, i))
+            print_section(r, r->figures[i].section, &l);
+    for (size_t i = 0; i < r->n_parts; i++)
+        print_part(&r->parts[i], &l);
+    result_done(r);
+    mem_free(r);
 }

@@ -237,25 +237,26 @@ static enum err parse_own_json(const struct result *r, struct json **out, struct
 /* A result in which everything is present: what can be named in a threshold is read off it. name: of a check. */
 static enum err make_sample(const struct result *of, const char *check_name, struct json **out, struct errinfo *ei)
 {
-    struct result r;
+    struct result *r = mem_alloc(sizeof(*r)); /* too large for a coroutine's stack */
     struct api_result one = {.outcome = OUT_OK};
     struct check_result check = {.name = check_name};
 
-    result_init(&r, "sample");
+    result_init(r, "sample");
     for (unsigned i = 0; i < OP_COUNT; i++)
-        stats_record(&r.stats, (enum drive_op)i, &one, (struct mono){0});
-    r.tree.known = r.apps.known = r.generator.known = r.events.known = true;
-    r.server_peak_rss = 0;
+        stats_record(&r->stats, (enum drive_op)i, &one, (struct mono){0});
+    r->tree.known = r->apps.known = r->generator.known = r->events.known = true;
+    r->server_peak_rss = 0;
     if (of->sample)
-        of->sample(&r);
+        of->sample(r);
     if (of->sample_after)
-        of->sample_after(&r);
-    r.checks = &check;
-    r.n_checks = 1;
-    enum err err = parse_own_json(&r, out, ei);
-    r.checks = NULL;
-    r.n_checks = 0;
-    result_done(&r);
+        of->sample_after(r);
+    r->checks = &check;
+    r->n_checks = 1;
+    enum err err = parse_own_json(r, out, ei);
+    r->checks = NULL;
+    r->n_checks = 0;
+    result_done(r);
+    mem_free(r);
     return err;
 }
 

@@ -31,8 +31,9 @@ static bool is_token(struct sv s)
 /* "<opaquelocktoken:…>" without its brackets, which one server in the field leaves out; false: none, or too long. */
 static bool token_of(struct sv header, char dst[DRIVE_ID_MAX + 1])
 {
-    bool coded = header.n > 2 && header.p[0] == '<' && header.p[header.n - 1] == '>';
-    struct sv token = {header.p + coded, header.n - 2 * coded};
+    struct sv token = header;
+    if (header.n > 2 && header.p[0] == '<' && header.p[header.n - 1] == '>')
+        token = (struct sv){header.p + 1, header.n - 2};
     if (is_token(token))
         snprintf(dst, DRIVE_ID_MAX + 1, SV_FMT, SV_ARG(token));
     return is_token(token);
