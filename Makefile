@@ -30,7 +30,7 @@ CFLAGS   := -std=gnu11 $(WARN) $(OPT_$(V)) -pthread $(EXTRA_CFLAGS)
 LDFLAGS  := $(filter -fsanitize=% -fno-sanitize% --coverage,$(CFLAGS)) -pthread
 # libs3 statically: its shared object drags a second, GnuTLS libcurl into the process. Its gmtime() is not safe in threads:
 # src/store/blob.c serves it.
-LIBS     := -l:libs3.a -Wl,--wrap=gmtime -lcurl -lssh2 -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lz -lm
+LIBS     := -l:libs3.a -Wl,--wrap=gmtime,--wrap=curl_easy_perform -lcurl -lssh2 -lxml2 -lssl -lcrypto -lpq -lhiredis -lcjson -lhttp_parser -ljwt -lcrypt -lz -lm
 
 LAYERS   := base net store drive server seed sim checks
 dir_of    = $(firstword $(wildcard src/$(1) $(1)))

@@ -3,6 +3,7 @@
 #include "seed/pulse.h"
 #include "drive/api/scrape.h"
 #include "drive/target.h"
+#include "net/guard.h"
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +36,7 @@ void pulse_init(struct pulse *p, struct httpc *http, const char *url)
     *p = (struct pulse){0};
     if (http_url_parse(url, &u, NULL))
         return;
-    if (target_host_is_loopback(u.host) && httpc_peer_new(&p->peer, http, url, NULL, NULL))
+    if (guard_is_loopback(u.host) && httpc_peer_new(&p->peer, http, url, NULL, NULL))
         p->peer = NULL;
     http_url_done(&u);
     health_begin(&p->health);

@@ -9,6 +9,7 @@
 #include "checks/runner.h"
 #include "drive/api/api.h"
 #include "drive/cmd.h"
+#include "net/guard.h"
 #include "net/httpc.h"
 #include "net/loop.h"
 #include "sim/arguments.h"
@@ -345,7 +346,7 @@ static enum err load_target(struct program *p, struct errinfo *ei)
         return err;
     p->target.insecure = p->common->insecure;
     p->target.cafile = mem_strdup(p->common->cafile);
-    p->target.allow_host = mem_strdup(p->common->allow_host);
+    guard_allow(&p->common->allow_hosts);
     p->target.dialect = mem_strdup(p->common->dialect);
     prefer(&p->target.ssh_key, p->common->ssh_key);
     prefer(&p->target.known_hosts, p->common->known_hosts);
@@ -353,7 +354,10 @@ static enum err load_target(struct program *p, struct errinfo *ei)
         return err;
     if ((err = target_settle(&p->target, p->common->users_file, ei)))
         return err;
-    return flags_of(p) & CMD_NEEDS_URL ? target_require_url(&p->target, ei) : ERR_OK;
+    if (!(flags_of(p) & CMD_NEEDS_URL))
+        return ERR_OK;
+    err = target_require_url(&p->target, ei);
+    return err ? err : target_judge_parts(&p->target, ei);
 }
 
 static enum err start_loop(struct program *p, struct errinfo *ei)

@@ -14,8 +14,10 @@ const struct opt usage_common_opts[] = {
          "any number of the JSON by its path (units may be left\nout); may be repeated"},
     {"seed", 0, "N", OPT_INT, offsetof(struct cmd_common, seed), 0, 9007199254740992.0,
      "the same number plans the same work (default 1)"},
-    {"allow-host", 0, "HOST", OPT_STR, offsetof(struct cmd_common, allow_host), 0, 0,
-     "allow a server that is not on this machine, by its exact name"},
+    {"allow-host", 0, "HOST", OPT_LIST, offsetof(struct cmd_common, allow_hosts), 0, 0,
+     "allow a server, database, Redis or store that is not on this\nmachine, by its exact name; may be repeated, or "
+     "name "
+     "several:\nA,B"},
     {"dialect", 0, "NAME", OPT_STR, offsetof(struct cmd_common, dialect), 0, 0,
      "how to speak to the server, where the URL's scheme does not\nsay it"},
     {"users", 0, "FILE", OPT_STR, offsetof(struct cmd_common, users_file), 0, 0,

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "drive/proc.h"
+#include "net/guard.h"
 #include "sim/baseline/baseline.h"
 
 #include <arpa/inet.h>
@@ -235,7 +236,7 @@ enum err baseline_network(struct baseline *b, struct errinfo *ei)
         return missing("iperf3", ei);
     if (b->iperf)
         split_host(b->iperf, host, port);
-    enum err e = target_judge_host(b->ctx->target, host, ei);
+    enum err e = guard_judge(host, ei);
     if (e == ERR_OK)
         e = scratch(b->dir, dir, ei);
     if (e != ERR_OK)

@@ -7,6 +7,7 @@
 #include "base/version.h"
 #include "drive/cmd.h"
 #include "drive/health.h"
+#include "net/guard.h"
 #include "net/http_url.h"
 #include "sim/app/open_files.h"
 #include "sim/app/recorder.h"
@@ -293,7 +294,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     stats_init(&h->interval);
     enum err err = split_url(h, ei);
     if (!err)
-        err = target_judge_host(ctx->target, h->url.host, ei);
+        err = guard_judge(h->url.host, ei);
     if (!err)
         err = open_files_for_connections((unsigned)h->o->connections, ei);
     if (!err)

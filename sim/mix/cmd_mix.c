@@ -78,22 +78,14 @@ static enum err count_file(const char *name, struct mix_counts *counts, struct e
     return err;
 }
 
-static bool is_refused(void *arg, const char *host)
-{
-    return target_judge_host(arg, host, NULL) != ERR_OK;
-}
-
 static MAY_YIELD enum err count_database(struct cmd_ctx *ctx, const char *url, const struct mix_window *w,
                                          struct mix_counts *counts, struct errinfo *ei)
 {
-    char host[256];
-    enum err err = pg_url_find_host(url, is_refused, ctx->target, host, sizeof host, ei);
-    if (!err && host[0])
-        return err_set(ei, ERR_SAFETY,
-                       "the database is on %s: run the query of `sim mix sql` there and import its CSV; a throwaway"
-                       " copy can be named with --allow-host",
-                       SHOWN(sv_of(host)));
-    return err ? err : mix_query_run(ctx->loop, url, w, counts, ei);
+    struct errinfo why = {0};
+    enum err err = pg_url_judge(url, &why);
+    if (err == ERR_SAFETY)
+        return err_set(ei, err, "%s; or run the query of `sim mix sql` there and import its CSV", err_message(&why));
+    return mix_query_run(ctx->loop, url, w, counts, ei);
 }
 
 static enum err put_out(const struct mix_conf *c, struct cmd_ctx *ctx, const struct mix_counts *counts,

@@ -69,20 +69,20 @@ static MAY_YIELD size_t look_away(const struct stopper *s, struct generator *out
     return n;
 }
 
-static MAY_YIELD void connect_redis(struct stopper *s)
+/* Nobody can say then that no generator is left, but those of this machine end all the same. */
+static MAY_YIELD enum err connect_redis(struct stopper *s, struct errinfo *ei)
 {
     struct errinfo why;
     const char *url = s->ctx->target->redis_url;
-    if (!url)
-        return;
-    enum err e = kv_new(&s->kv, s->ctx->loop, url, &why);
-    if (e == ERR_OK)
+    enum err e = url ? kv_new(&s->kv, s->ctx->loop, url, &why) : ERR_OK;
+    if (e == ERR_OK && s->kv)
         e = kv_ready(s->kv, mono_add(mono_now(), REDIS_US), &why);
     if (e == ERR_OK)
-        return;
-    LOGW("stop", "other machines are not reached: %s", err_message(&why));
+        return e;
     if (s->kv)
         kv_free(&s->kv);
+    return err_set(ei, e == ERR_SAFETY ? e : ERR_ENV, "other machines are not reached by REDIS_URL: %s",
+                   err_message(&why));
 }
 
 static MAY_YIELD void call_redis(struct stopper *s)
@@ -140,14 +140,14 @@ static MAY_YIELD enum err await_away(struct stopper *s, struct errinfo *ei)
 
 static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
 {
-    struct errinfo away_why;
+    struct errinfo away_why, redis_why;
     struct mono began = mono_now();
     char took[32];
     size_t found = kill_switch_here(s->here, KILL_SWITCH_MAX);
     for (size_t i = 0; i < found; i++)
         if (kill_switch_meant(&s->here[i], s->run))
             s->here[s->n_here++] = s->here[i];
-    connect_redis(s);
+    enum err redis = connect_redis(s, &redis_why);
     s->n_away = look_away(s, s->away);
     name_them(s);
     call_redis(s); /* also those whose connection has no name yet */
@@ -156,6 +156,10 @@ static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
     if (away != ERR_OK && e == ERR_OK) {
         *ei = away_why;
         e = away;
+    }
+    if (redis != ERR_OK && e == ERR_OK) {
+        *ei = redis_why;
+        e = redis;
     }
     result_figure(s->ctx->result, "stopped", "generators", (double)(s->n_here + s->n_away), 0);
     result_figure(s->ctx->result, "stopped", "seconds", (double)mono_diff(mono_now(), began) / 1e6, 2);

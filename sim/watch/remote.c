@@ -1,6 +1,7 @@
 #include "sim/watch/remote.h"
 #include "base/mem.h"
 #include "drive/proc.h"
+#include "net/guard.h"
 #include "sim/watch/host.h"
 
 #include <errno.h>
@@ -76,7 +77,61 @@ static void name_host(struct remote *r, const char *host)
     str_format(r->host, sizeof(r->host), "%s%s", scheme, host);
 }
 
-#define WORDS_MAX 16
+#define WORDS_MAX    16
+#define SETTINGS_MAX (64 << 10)
+#define SETTINGS_US  (10 * US_PER_S)
+#define JUMPS_MAX    8
+
+/* ssh's own settings say where a name leads to, and by which hosts. */
+static MAY_YIELD enum err judge(struct loop *l, const char *host, int jumps, struct errinfo *ei);
+
+static MAY_YIELD enum err judge_jumps(struct loop *l, struct sv list, int jumps, struct errinfo *ei)
+{
+    struct sv one;
+    char host[REMOTE_HOST_MAX + sizeof("ssh://")];
+    enum err e = ERR_OK;
+    if (jumps == JUMPS_MAX)
+        return err_set(ei, ERR_SAFETY, "ssh would go by more than %d hosts", JUMPS_MAX);
+    while (e == ERR_OK && sv_split(&list, ',', &one)) {
+        bool url = sv_starts(one, SV("ssh://")) || !memchr(one.p, ':', one.n);
+        str_format(host, sizeof(host), "%s" SV_FMT, url ? "" : "ssh://", SV_ARG(one));
+        e = judge(l, host, jumps + 1, ei);
+    }
+    return e;
+}
+
+static MAY_YIELD enum err judge_setting(struct loop *l, struct sv line, int jumps, struct errinfo *ei)
+{
+    struct sv name;
+    char host[REMOTE_HOST_MAX + 1];
+    if (!sv_split(&line, ' ', &name))
+        return ERR_OK;
+    str_format(host, sizeof(host), SV_FMT, SV_ARG(line));
+    if (sv_eq_cstr(name, "host"))
+        return guard_judge_name(host, ei);
+    if (sv_eq_cstr(name, "hostname"))
+        return guard_judge(host, ei);
+    if (sv_eq_cstr(name, "proxyjump") && !sv_eq_cstr(line, "none"))
+        return judge_jumps(l, line, jumps, ei);
+    if (sv_eq_cstr(name, "proxycommand") && !sv_eq_cstr(line, "none"))
+        return err_set(ei, ERR_SAFETY, "nobody can tell which host ssh's ProxyCommand leads to: use ProxyJump");
+    return ERR_OK;
+}
+
+static MAY_YIELD enum err judge(struct loop *l, const char *host, int jumps, struct errinfo *ei)
+{
+    const char *const argv[] = {"ssh", "-G", "--", host, NULL};
+    char *text = mem_zalloc(SETTINGS_MAX);
+    int status = 0;
+    enum err e = proc_ask(l, argv, mono_add(mono_now(), SETTINGS_US), text, SETTINGS_MAX, &status, ei);
+    struct sv rest = sv_of(text), line;
+    if (e == ERR_OK && status != 0)
+        e = err_set(ei, ERR_ENV, "ssh -G %s: %s", host, SHOWN(sv_trim(rest)));
+    while (e == ERR_OK && sv_split(&rest, '\n', &line))
+        e = judge_setting(l, sv_trim(line), jumps, ei);
+    mem_free(text);
+    return e;
+}
 
 static enum err run_ssh(struct remote *r, const struct target *trust, const char *script, const char *log,
                         struct errinfo *ei)
@@ -143,7 +198,9 @@ enum err remote_new(struct remote **out, struct loop *loop, const char *host, co
     *r = (struct remote){.loop = loop, .ops = ops, .arg = arg, .fd = -1};
     buf_init(&r->text, HOST_SNAPSHOT_MAX);
     name_host(r, host);
-    enum err e = start(r, trust, ei);
+    enum err e = judge(loop, r->host, 0, ei);
+    if (e == ERR_OK)
+        e = start(r, trust, ei);
     if (e == ERR_OK)
         *out = r;
     else

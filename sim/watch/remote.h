@@ -15,8 +15,9 @@ struct remote_ops {
     void (*end)(void *arg);                      /* no more come: remote_problem says why */
 };
 /* host: [user@]host[:port] or //[user@]host[:port], at most REMOTE_HOST_MAX bytes. trust: its key and its known hosts
- * count besides what ssh has anyhow; borrowed for the call. ERR_ENV when ssh cannot be started; that it cannot sign in
- * comes as an end. ops and arg outlive it. */
+ * count besides what ssh has anyhow; borrowed for the call. ERR_SAFETY when the guard forbids the host that
+ * ssh's settings make of it, or one on the way; ERR_ENV when ssh cannot be started; that it cannot sign in comes as an
+ * end. ops and arg outlive it. */
 MAY_YIELD enum err remote_new(struct remote **out, struct loop *loop, const char *host, const struct target *trust,
                               const struct remote_ops *ops, void *arg, struct errinfo *ei) WARN_UNUSED;
 /* "ssh to h ended: Permission denied (publickey)."; "" while it goes on. */

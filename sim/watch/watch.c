@@ -175,10 +175,12 @@ static const struct remote_ops remote_ops = {on_snapshot, on_remote_end};
 
 static MAY_YIELD enum err docker_pid(struct watch *w, const char *name, int64_t *pid, struct errinfo *ei)
 {
-    char text[200];
+    char text[200] = "";
     int status = 0;
     const char *const argv[] = {"docker", "inspect", "-f", "{{.State.Pid}}", "--", name, NULL};
-    enum err e = proc_ask(w->ctx->loop, argv, mono_add(mono_now(), FIRST_US), text, sizeof(text), &status, ei);
+    enum err e = stack_docker_judge(ei);
+    if (e == ERR_OK)
+        e = proc_ask(w->ctx->loop, argv, mono_add(mono_now(), FIRST_US), text, sizeof(text), &status, ei);
     struct sv said = sv_trim(sv_of(text));
     if (e == ERR_OK && (status != 0 || !sv_to_i64(said, pid) || *pid <= 0))
         e = err_set(ei, ERR_ENV, "--watch docker:%s: no such container runs here: " SV_FMT, name, SV_ARG(said));

@@ -7,9 +7,9 @@
 
 struct cmd_common {                     /* options of every command */
     const char *files[RENDERING_COUNT]; /* of the forms asked for; NULL: not this one */
-    struct opt_list fail_on;
+    struct opt_list fail_on, allow_hosts;
     int64_t seed; /* --seed, default 1 */
-    const char *trace, *log_level, *allow_host, *cafile, *dialect, *users_file, *known_hosts, *ssh_key;
+    const char *trace, *log_level, *cafile, *dialect, *users_file, *known_hosts, *ssh_key;
     bool insecure, fresh_sign_in, no_color, quiet; /* quiet: no progress, no reports; the summary stays */
 };
 struct loop;

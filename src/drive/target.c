@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "drive/api/scheme.h"
 #include "drive/limits.h"
-#include <arpa/inet.h>
+#include "net/guard.h"
+#include "store/kv.h"
+#include "store/pg_url.h"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -79,27 +81,6 @@ static enum err source_of_file(struct source *s, struct errinfo *ei)
     return dotenv_read(s->from, slot_of, s, ei);
 }
 
-bool target_host_is_loopback(const char *host)
-{
-    struct in_addr v4;
-    struct in6_addr v6;
-    struct sv h = sv_of(host);
-    char bare[64];
-    if (h.n >= 2 && h.p[0] == '[' && h.p[h.n - 1] == ']')
-        h = (struct sv){h.p + 1, h.n - 2};
-    if (h.n == 0 || h.n >= sizeof bare)
-        return false;
-    memcpy(bare, h.p, h.n);
-    bare[h.n] = '\0';
-    if (sv_ieq(h, SV("localhost")))
-        return true;
-    if (inet_pton(AF_INET, bare, &v4) == 1)
-        return (ntohl(v4.s_addr) >> 24) == 127;
-    if (inet_pton(AF_INET6, bare, &v6) == 1)
-        return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
-    return false;
-}
-
 /* Whether two URLs name one server: same port and path, and the same host or both loopback. */
 static bool same_server(const char *a, const char *b)
 {
@@ -108,8 +89,7 @@ static bool same_server(const char *a, const char *b)
         return strcmp(a, b) == 0;
     bool same = false;
     if (http_url_parse(b, &y, NULL) == ERR_OK) {
-        bool hosts = sv_ieq(sv_of(x.host), sv_of(y.host)) ||
-                     (target_host_is_loopback(x.host) && target_host_is_loopback(y.host));
+        bool hosts = sv_ieq(sv_of(x.host), sv_of(y.host)) || (guard_is_loopback(x.host) && guard_is_loopback(y.host));
         same = hosts && x.port == y.port && strcmp(x.path, y.path) == 0;
         http_url_done(&y);
     }
@@ -311,7 +291,6 @@ void target_done(struct target *t)
     for (size_t i = 0; i < ARRAY_LEN(settings); i++)
         MEM_FREE(*field(t, &settings[i]));
     MEM_FREE(t->cafile);
-    MEM_FREE(t->allow_host);
 }
 
 void target_print(const struct target *t, FILE *out)
@@ -320,46 +299,6 @@ void target_print(const struct target *t, FILE *out)
     if (t->url)
         fprintf(out, "target: %s (from %s)\n", str_shown(url, sizeof url, sv_of(t->url)),
                 t->url_from ? t->url_from : "the command line");
-}
-
-static struct sv bare_host(const char *host)
-{
-    struct sv h = sv_of(host);
-    if (h.n >= 2 && h.p[0] == '[' && h.p[h.n - 1] == ']')
-        h = (struct sv){h.p + 1, h.n - 2};
-    if (h.n && h.p[h.n - 1] == '.')
-        h.n--;
-    return h;
-}
-
-/* "prod" or "production" as a word of the name: prod.example.com, db-production.lan; not reproduction.lan. */
-static bool says_production(struct sv host)
-{
-    static const char breaks[] = ".-_";
-    size_t start = 0;
-    for (size_t i = 0; i <= host.n; i++) {
-        if (i < host.n && !strchr(breaks, host.p[i]))
-            continue;
-        struct sv word = {host.p + start, i - start};
-        if (sv_ieq(word, SV("prod")) || sv_ieq(word, SV("production")))
-            return true;
-        start = i + 1;
-    }
-    return false;
-}
-
-enum err target_judge_host(const struct target *t, const char *host, struct errinfo *ei)
-{
-    struct sv h = bare_host(host);
-    if (says_production(h))
-        return err_set(ei, ERR_SAFETY, "the host " SV_FMT " says that it is production: drivesim never runs against it",
-                       SV_ARG(h));
-    if (target_host_is_loopback(host) || (t->allow_host && sv_ieq(h, bare_host(t->allow_host))))
-        return ERR_OK;
-    return err_set(ei, ERR_SAFETY,
-                   "the host " SV_FMT
-                   " is not this machine: if it is a throwaway server, name it with --allow-host " SV_FMT,
-                   SV_ARG(h), SV_ARG(h));
 }
 
 enum err target_require_url(const struct target *t, struct errinfo *ei)
@@ -377,7 +316,30 @@ enum err target_require_url(const struct target *t, struct errinfo *ei)
     if (u.user || u.password)
         err = err_set(ei, ERR_USAGE, "TMA_URL must not carry a user name or password: set TMA_LOAD_PASSWORD instead");
     else
-        err = target_judge_host(t, u.host, ei);
+        err = guard_judge(u.host, ei);
+    http_url_done(&u);
+    return err;
+}
+
+/* name: the variable; its sentence comes first, so that people know where to look. */
+static enum err judge_part(const char *name, enum err err, const struct errinfo *why, struct errinfo *ei)
+{
+    return err ? err_set(ei, err, "%s: %s", name, err_message(why)) : ERR_OK;
+}
+
+enum err target_judge_parts(const struct target *t, struct errinfo *ei)
+{
+    struct errinfo why = {0};
+    struct http_url u = {0};
+    enum err err = ERR_OK;
+    if (t->database_url)
+        err = judge_part("DATABASE_URL", pg_url_judge(t->database_url, &why), &why, ei);
+    if (!err && t->redis_url)
+        err = judge_part("REDIS_URL", kv_url_judge(t->redis_url, &why), &why, ei);
+    if (!err && t->s3_endpoint)
+        err = judge_part("TMA_LOAD_S3_ENDPOINT", http_url_parse(t->s3_endpoint, &u, &why), &why, ei);
+    if (!err && t->s3_endpoint)
+        err = judge_part("TMA_LOAD_S3_ENDPOINT", guard_judge(u.host, &why), &why, ei);
     http_url_done(&u);
     return err;
 }
@@ -388,7 +350,7 @@ bool target_is_local(const struct target *t)
     struct http_url u;
     if (!t->url || scheme_of(t->url, t->dialect, &row, &u, NULL))
         return false;
-    bool local = target_host_is_loopback(u.host);
+    bool local = guard_is_loopback(u.host);
     http_url_done(&u);
     return local;
 }

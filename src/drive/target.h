@@ -2,7 +2,7 @@
 #define DRIVE_TARGET_H
 /* What is under test and where its parts are: from the environment, then the working folder's .env, then a running
  * stack's .sim/env (each line NAME=value; the first of the three that sets a name wins, an empty value counts as
- * unset). Also decides whether the target may be aimed at (design.md, Safety). Layer 2.
+ * unset). Also says whether the target may be aimed at (design.md, Safety). Layer 2.
  *
  * A stale TMA_URL must not be judged with another server's database: a file that names a TMA_URL of its own, other than
  * the one in force, gives none of that server's parts (database, Redis, bucket). */
@@ -26,8 +26,7 @@ struct target {
     char *known_hosts;              /* NULL: ~/.ssh/known_hosts */
     bool insecure;
     char *cafile;
-    char *allow_host;            /* --allow-host; set by the caller, owned by the struct as the rest */
-    char *dialect;               /* --dialect, likewise; NULL: by the URL's scheme */
+    char *dialect; /* --dialect; set by the caller, owned by the struct as the rest; NULL: by the scheme */
     struct target_login *logins; /* given: of the URL and --users; none where the server signs up its own */
     size_t n_logins;
     unsigned name_max;    /* bytes of a file's name, found out likewise; 0: as many as any */
@@ -49,9 +48,11 @@ const char *target_password(const struct target *t, const char *login); /* of a 
 bool target_owner(const struct target *t, unsigned k, char *dst, size_t n);
 /* One line: what is aimed at and who said so. */
 void target_print(const struct target *t, FILE *out);
-/* ERR_USAGE with a sentence when TMA_URL is missing or malformed; ERR_SAFETY when its host is neither loopback nor
- * --allow-host, or says that it is production. */
+/* ERR_USAGE with a sentence when TMA_URL is missing or malformed; ERR_SAFETY when the guard (net/guard.h) forbids its
+ * host. */
 enum err target_require_url(const struct target *t, struct errinfo *ei) WARN_UNUSED;
+/* The same of the database, Redis and store that were given, by their variables' names; nothing is dialled. */
+enum err target_judge_parts(const struct target *t, struct errinfo *ei) WARN_UNUSED;
 /* ERR_ENV when nothing answers, another kind of server answers, or it redirects (the right URL is named); ERR_SAFETY
  * when it says it is production or its database holds users outside @load.test. Reads GET /health, signup-status, and
  * the users in DATABASE_URL where given. */
@@ -59,9 +60,5 @@ struct cmd_ctx;
 MAY_YIELD enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei) WARN_UNUSED;
 bool target_has_s3(const struct target *t);
 struct blob_conf target_blob_conf(const struct target *t); /* borrowed from t */
-/* Whether load may be aimed at this host: ERR_SAFETY with a sentence unless it is loopback or --allow-host. */
-enum err target_judge_host(const struct target *t, const char *host, struct errinfo *ei) WARN_UNUSED;
-/* True when host is this machine by its form alone: localhost, 127.0.0.0/8, ::1. */
-bool target_host_is_loopback(const char *host);
-bool target_is_local(const struct target *t); /* TMA_URL names this machine, in that sense */
+bool target_is_local(const struct target *t);              /* TMA_URL names this machine by its form (net/guard.h) */
 #endif

@@ -1,5 +1,6 @@
 #include "net/dial.h"
 #include "base/mem.h"
+#include "net/guard.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -28,6 +29,9 @@ enum err dial_new(struct dial **out, const char *host, int port, struct errinfo 
     bool bracketed = n > 2 && host[0] == '[' && host[n - 1] == ']';
     snprintf(bare, sizeof(bare), "%.*s", (int)(bracketed ? n - 2 : n), host + bracketed);
     snprintf(service, sizeof(service), "%d", port);
+    enum err e = guard_judge(host, ei);
+    if (e != ERR_OK)
+        return e;
     if (getaddrinfo(bare, service, &want, &found) != 0)
         return err_set(ei, ERR_RESOLVE, "the host %s has no address", host);
     *out = mem_zalloc(sizeof(**out));

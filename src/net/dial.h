@@ -5,7 +5,7 @@
 #include "net/coro.h"
 
 struct dial; /* a host and port with their addresses */
-/* host may be an IPv6 address in brackets. ERR_RESOLVE when it has no address. */
+/* host may be an IPv6 address in brackets. ERR_SAFETY when the guard forbids it, ERR_RESOLVE when it has no address. */
 enum err dial_new(struct dial **out, const char *host, int port, struct errinfo *ei) WARN_UNUSED;
 void dial_free(struct dial **d);
 /* A connected socket, non-blocking and without Nagle's delay; the caller closes it. Each call starts at the next of the

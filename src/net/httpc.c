@@ -300,6 +300,24 @@ static int on_close(void *arg, curl_socket_t fd)
 
 /* ---- easy handles ---- */
 
+/* Neither a proxy of the environment's nor a redirect leads to a host that the guard did not see. */
+static void go_straight(CURL *e)
+{
+    curl_easy_setopt(e, CURLOPT_PROXY, "");
+    curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+}
+
+/* libs3 has handles of its own, and lets them follow; the linker sends that call here (--wrap=curl_easy_perform). */
+CURLcode __wrap_curl_easy_perform(CURL *e);
+CURLcode __real_curl_easy_perform(CURL *e);
+CURLcode __wrap_curl_easy_perform(CURL *e)
+{
+    go_straight(e);
+    return __real_curl_easy_perform(e);
+}
+
 CURL *httpc_easy_new(struct transfer *t)
 {
     CURL *e = curl_easy_init();
@@ -308,9 +326,7 @@ CURL *httpc_easy_new(struct transfer *t)
     struct httpc *h = t->h;
     curl_easy_setopt(e, CURLOPT_PRIVATE, t);
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(e, CURLOPT_PROXY, "");
-    curl_easy_setopt(e, CURLOPT_NOPROXY, "*");
-    curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
+    go_straight(e);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_TCP_NODELAY, 1L);
     curl_easy_setopt(e, CURLOPT_DNS_CACHE_TIMEOUT, -1L); /* libcurl would walk its cache after each transfer */

@@ -2,6 +2,7 @@
  * resolved to the host's addresses (RESOLVE): libcurl keeps connections by that name, so peers never share one, at a
  * fifth of the memory of a multi each (measured.md 3). The Host header and TLS still see the real host. */
 #include "net/httpc_peer.h"
+#include "net/guard.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -34,11 +35,14 @@ static void add_addr(struct origin *o, const struct sockaddr *sa)
 
 static enum err resolve(struct origin *o, struct errinfo *ei)
 {
+    enum err err = guard_judge(o->url.host, ei);
+    if (err != ERR_OK)
+        return err;
     struct buf host = BUF_INIT(512);
     struct sv bare = sv_of(o->url.host);
     if (bare.n >= 2 && bare.p[0] == '[')
         bare = (struct sv){bare.p + 1, bare.n - 2};
-    enum err err = buf_append(&host, bare.p, bare.n);
+    err = buf_append(&host, bare.p, bare.n);
     if (err == ERR_OK && o->url.zone != NULL)
         err = buf_appendf(&host, "%%%s", o->url.zone);
     if (err != ERR_OK)

@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/guard.h"
 #include "net/xml.h"
 #include "store/blob_impl.h"
 #include "store/s3xml.h"
@@ -396,10 +397,6 @@ static S3Status init_status;
 
 static void init_once(void)
 {
-    /* libs3's libcurl would send the store's requests through a proxy that the environment names. */
-    static const char *const vars[] = {"http_proxy", "https_proxy", "all_proxy", "HTTPS_PROXY", "ALL_PROXY"};
-    for (size_t i = 0; i < ARRAY_LEN(vars); i++)
-        unsetenv(vars[i]);
     xml_init();
     init_status = S3_initialize("drivesim", S3_INIT_ALL, NULL);
 }
@@ -431,6 +428,8 @@ static enum err set_endpoint(struct blob *b, const char *endpoint, struct errinf
     b->host_line = host_port(&u, b->path_style ? NULL : b->bucket);
     if (u.path[0] || !b->host || strlen(b->host) > S3_MAX_HOSTNAME_SIZE)
         err = err_set(ei, ERR_USAGE, "S3 endpoint %s: expected http(s)://host:port without a path", endpoint);
+    else
+        err = guard_judge(u.host, ei);
     http_url_done(&u);
     return err;
 }

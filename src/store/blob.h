@@ -13,7 +13,8 @@ struct blob_conf { /* copied; region NULL: us-east-1 */
     const char *endpoint, *bucket, *access_key, *secret_key, *region;
     bool path_style;
 };
-/* ERR_USAGE with a sentence when endpoint or bucket cannot be. Nothing is asked of the store yet. */
+/* ERR_USAGE with a sentence when endpoint or bucket cannot be, ERR_SAFETY when the guard forbids the host. Nothing is
+ * asked of the store yet. */
 enum err blob_new(struct blob **out, struct loop *l, struct httpc *h, struct work *w, const struct blob_conf *conf,
                   struct errinfo *ei) WARN_UNUSED;
 void blob_free(struct blob **b); /* no call may be running */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "net/guard.h"
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 #include <netinet/in.h>
@@ -31,6 +32,7 @@ struct kv {
     struct loop *loop;
     struct rng rng;
     char *host, *user, *password, *db;
+    char *path; /* of a socket of this machine; then there is no host */
     int port;
     struct conn command, events;
     struct done *ready; /* of the caller that waits in kv_ready */
@@ -246,7 +248,7 @@ static void conn_start(struct conn *c)
 {
     struct kv *k = c->kv;
     struct errinfo ei;
-    redisAsyncContext *ac = redisAsyncConnect(k->host, k->port);
+    redisAsyncContext *ac = k->path ? redisAsyncConnectUnix(k->path) : redisAsyncConnect(k->host, k->port);
     if (!ac || ac->err) {
         conn_down(c, ac ? ac->errstr : "out of memory");
         if (ac)
@@ -346,19 +348,70 @@ static bool parse_host(struct kv *k, struct sv s)
     return host.n > 0;
 }
 
-static bool parse_url(struct kv *k, const char *url)
+/* "/path?db=1" */
+static bool parse_socket(struct kv *k, struct sv s)
 {
-    struct sv rest = sv_of(url), host;
-    int64_t db = 0;
-    if (!sv_starts(rest, SV("redis://")))
+    const char *query = memchr(s.p, '?', s.n);
+    struct sv path = {s.p, query ? (size_t)(query - s.p) : s.n};
+    struct sv db = {path.p + path.n, s.n - path.n};
+    int64_t number;
+    k->path = mem_strndup(path.p, path.n);
+    if (db.n == 0)
+        return path.n > 1;
+    if (!sv_starts(db, SV("?db=")))
         return false;
-    rest = (struct sv){rest.p + 8, rest.n - 8};
-    if (!parse_user(k, &rest) || !sv_split(&rest, '/', &host) || !parse_host(k, host))
+    k->db = mem_strndup(db.p + 4, db.n - 4);
+    return path.n > 1 && sv_to_i64(sv_of(k->db), &number) && number >= 0;
+}
+
+/* host[:port][/db] */
+static bool parse_place(struct kv *k, struct sv rest)
+{
+    struct sv host;
+    int64_t db = 0;
+    if (!sv_split(&rest, '/', &host) || !parse_host(k, host))
         return false;
     if (rest.n == 0)
         return true;
     k->db = mem_strndup(rest.p, rest.n);
     return sv_to_i64(rest, &db) && db >= 0;
+}
+
+static enum err parse_url(struct kv *k, const char *url, struct errinfo *ei)
+{
+    struct sv rest = sv_of(url);
+    bool tls = sv_starts(rest, SV("rediss://"));
+    size_t scheme = tls ? 9 : sv_starts(rest, SV("redis://")) ? 8 : sv_starts(rest, SV("unix://")) ? 7 : 0;
+    rest = (struct sv){rest.p + scheme, rest.n - scheme};
+    bool understood = scheme && parse_user(k, &rest);
+    if (understood)
+        understood =
+            sv_starts(rest, SV("/")) ? scheme == 7 && parse_socket(k, rest) : scheme > 7 && parse_place(k, rest);
+    if (!understood)
+        return err_set(ei, ERR_USAGE,
+                       "redis url not understood, expected redis://[:password@]host:port/db or unix:///path");
+    enum err err = k->host ? guard_judge(k->host, ei) : ERR_OK;
+    if (!err && tls)
+        err =
+            err_set(ei, ERR_ENV, "redis is not reachable: drivesim speaks no TLS to it, name a plain port by redis://");
+    return err;
+}
+
+static void forget_url(struct kv *k)
+{
+    mem_free(k->host);
+    mem_free(k->path);
+    mem_free(k->user);
+    mem_free(k->password);
+    mem_free(k->db);
+}
+
+enum err kv_url_judge(const char *url, struct errinfo *ei)
+{
+    struct kv k = {.loop = NULL};
+    enum err err = parse_url(&k, url, ei);
+    forget_url(&k);
+    return err;
 }
 
 enum err kv_new(struct kv **out, struct loop *l, const char *url, struct errinfo *ei)
@@ -368,9 +421,10 @@ enum err kv_new(struct kv **out, struct loop *l, const char *url, struct errinfo
     k->loop = l;
     conn_init(&k->command, k, false);
     conn_init(&k->events, k, true);
-    if (!parse_url(k, url)) {
+    enum err err = parse_url(k, url, ei);
+    if (err) {
         kv_free(&k);
-        return err_set(ei, ERR_USAGE, "redis url not understood, expected redis://[:password@]host:port/db");
+        return err;
     }
     digest_random(&seed, sizeof seed);
     rng_init(&k->rng, seed, 0);
@@ -387,10 +441,7 @@ void kv_free(struct kv **kp)
         return;
     conn_end(&k->command);
     conn_end(&k->events);
-    mem_free(k->host);
-    mem_free(k->user);
-    mem_free(k->password);
-    mem_free(k->db);
+    forget_url(k);
     mem_free(k->pattern);
     MEM_FREE(*kp);
 }

@@ -19,9 +19,11 @@ struct kv_reply { /* a copy of its own; kv_reply_done frees what it holds */
 };
 void kv_reply_done(struct kv_reply *r);
 
-/* url: redis://[[user]:password@]host[:port][/db]. Connects in the background; kv_ready waits for the first connection.
- */
+/* url: redis://[[user]:password@]host[:port][/db] or unix://[[user]:password@]/path[?db=N]. Connects in the background;
+ * kv_ready waits for the first connection. ERR_USAGE when it is no such URL, ERR_SAFETY when the guard forbids its
+ * host, ERR_ENV for rediss://, which is not spoken. */
 enum err kv_new(struct kv **out, struct loop *l, const char *url, struct errinfo *ei) WARN_UNUSED;
+enum err kv_url_judge(const char *url, struct errinfo *ei) WARN_UNUSED; /* the same, without connecting */
 /* Running commands end with ERR_KV. */
 void kv_free(struct kv **k);
 /* ERR_KV with the last failure when it is still down at the deadline. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "store/pg_impl.h"
+#include "store/pg_url.h"
 #include <libpq-fe.h>
 #include <poll.h>
 #include <pthread.h>
@@ -116,6 +117,9 @@ static enum err connect_start(struct pg *c, struct errinfo *ei)
                                        "dbname",
                                        NULL};
     const char *values[] = {"drivesim", "UTF8", "10", "5", "15000", c->pool->url, NULL};
+    enum err err = pg_url_judge(c->pool->url, ei); /* each time: a service file may say something else by now */
+    if (err)
+        return err;
     c->conn = PQconnectStartParams(keys, values, 1);
     if (!c->conn)
         return err_set(ei, ERR_DB_GONE, "cannot connect to the database: out of memory");
@@ -192,22 +196,6 @@ enum pg_conn_state pg_conn_state(const struct pg *c)
     default:
         return PG_CONN_IDLE;
     }
-}
-
-enum err pg_url_check(const char *url, struct errinfo *ei)
-{
-    char *why = NULL;
-    PQconninfoOption *opts = PQconninfoParse(url, &why);
-    if (!opts) {
-        enum err err = err_set(ei, ERR_USAGE, "database url not understood: " SV_FMT, SV_ARG(sv_trim(sv_of(why))));
-        PQfreemem(why);
-        return err;
-    }
-    for (const PQconninfoOption *o = opts; o->keyword; o++)
-        if (o->val && strcmp(o->keyword, "password") == 0)
-            log_add_secret(o->val);
-    PQconninfoFree(opts);
-    return ERR_OK;
 }
 
 /* ---- sending and receiving ---- */

@@ -11,8 +11,9 @@
 struct pg_pool;
 struct pg; /* one connection, borrowed from a pool */
 
-/* Connects lazily; url as libpq takes it. While the server refuses connections, takers share one attempt at a time with
- * growing pauses (50 ms to 1 s), so that a caller that tries again at once does not spin. */
+/* Connects lazily; url as libpq takes it (pg_url.h, which judges where it leads). While the server refuses connections,
+ * takers share one attempt at a time with growing pauses (50 ms to 1 s), so that a caller that tries again at once does
+ * not spin. */
 enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max,
                      struct errinfo *ei) WARN_UNUSED;
 /* From now on nobody waits longer than that: for a connection to be free, to be made, for the next bytes of an answer

@@ -52,6 +52,4 @@ bool pg_conn_alive(struct pg *c);
 enum pg_conn_state { PG_CONN_IDLE, PG_CONN_IN_TRANSACTION, PG_CONN_BUSY };
 enum pg_conn_state pg_conn_state(const struct pg *c);
 void pg_idle_unlink(struct pg *c);
-/* Checks the URL and registers its password with the log. */
-enum err pg_url_check(const char *url, struct errinfo *ei) WARN_UNUSED;
 #endif

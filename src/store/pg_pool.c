@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/pg_impl.h"
+#include "store/pg_url.h"
 
 #define BACKOFF_FIRST_US (50 * US_PER_MS)
 #define BACKOFF_MAX_US   (1 * US_PER_S)
@@ -17,7 +18,7 @@ void pg_idle_unlink(struct pg *c)
 
 enum err pg_pool_new(struct pg_pool **out, struct loop *l, const char *url, unsigned max, struct errinfo *ei)
 {
-    enum err err = pg_url_check(url, ei);
+    enum err err = pg_url_judge(url, ei);
     if (err)
         return err;
     struct pg_pool *p = mem_zalloc(sizeof *p);

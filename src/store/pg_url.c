@@ -1,45 +1,115 @@
+/* The doubtful decision: libpq itself is asked where it would go. Its parser alone (PQconninfoParse) knows neither
+ * variables nor service files, and a second reading of those would one day differ from libpq's. */
 #include "store/pg_url.h"
+#include "base/file.h"
+#include "base/log.h"
 #include "base/str.h"
+#include "net/guard.h"
 #include "store/pg_impl.h"
 #include <libpq-fe.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct search {
-    bool (*far)(void *arg, const char *host);
-    void *arg;
-    char *dst;
-    size_t n;
-};
+#define SERVICE_FILE_MAX (1 << 20)
+#define NO_PORT          "70000"
+#define SYSTEM_FOLDER    "/etc/postgresql-common" /* where Debian's libpq looks */
 
 /* "a,b": libpq tries one after the other. An empty one is the socket's folder that libpq was built with. */
-static void search_list(const struct search *s, const char *list)
+static enum err judge_list(const char *list, struct errinfo *ei)
 {
     struct sv rest = sv_of(list), word;
-    char host[256];
-    while (!s->dst[0] && sv_split(&rest, ',', &word)) {
+    char host[512];
+    while (sv_split(&rest, ',', &word)) {
+        word = sv_trim(word);
+        if (word.n == 0 || word.p[0] == '/' || word.p[0] == '@')
+            continue;
+        if (word.n >= sizeof host)
+            return err_set(ei, ERR_USAGE, "a host's name is too long");
         str_format(host, sizeof host, SV_FMT, SV_ARG(word));
-        if (host[0] && host[0] != '/' && host[0] != '@' && s->far(s->arg, host))
-            str_format(s->dst, s->n, "%s", host);
+        enum err err = guard_judge(host, ei);
+        if (err)
+            return err;
     }
+    return ERR_OK;
 }
 
-enum err pg_url_find_host(const char *url, bool (*far)(void *arg, const char *host), void *arg, char *dst, size_t n,
-                          struct errinfo *ei)
+/* ---- service files ---- */
+
+/* libpq asks the LDAP server of such a line while it reads it. */
+static enum err judge_file(const char *folder, const char *name, struct errinfo *ei)
 {
-    const struct search s = {far, arg, dst, n};
-    bool said = false;
-    enum err err = pg_url_check(url, ei);
-    PQconninfoOption *all = err ? NULL : PQconninfoParse(url, NULL);
-    dst[0] = '\0';
-    for (const PQconninfoOption *o = all; o && o->keyword; o++) {
-        if (!o->val || !o->val[0] || (strcmp(o->keyword, "host") != 0 && strcmp(o->keyword, "hostaddr") != 0))
-            continue;
-        said = true;
-        search_list(&s, o->val);
-    }
-    PQconninfoFree(all);
-    if (!err && !said)
-        search_list(&s, getenv("PGHOST"));
+    char path[4096];
+    struct buf text = BUF_INIT(SERVICE_FILE_MAX);
+    struct sv rest, line;
+    enum err err = ERR_OK;
+    str_format(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/" : "", name);
+    if (file_read(path, &text, ERR_ENV, NULL) == ERR_OK)
+        for (rest = (struct sv){buf_cstr(&text), text.len}; !err && sv_split(&rest, '\n', &line);)
+            if (sv_trim(line).n >= 4 && sv_ieq((struct sv){sv_trim(line).p, 4}, SV("ldap")))
+                err = err_set(ei, ERR_SAFETY, "%s asks an LDAP server where the database is: name its host instead",
+                              path);
+    buf_done(&text);
     return err;
+}
+
+static enum err judge_service(const PQconninfoOption *said, struct errinfo *ei)
+{
+    const char *service = getenv("PGSERVICE"), *file = getenv("PGSERVICEFILE"), *home = getenv("HOME");
+    const char *system = getenv("PGSYSCONFDIR");
+    for (; said->keyword; said++)
+        if (said->val && strcmp(said->keyword, "service") == 0)
+            service = said->val;
+    if (!service)
+        return ERR_OK;
+    enum err err = file ? judge_file(NULL, file, ei) : home ? judge_file(home, ".pg_service.conf", ei) : ERR_OK;
+    return err ? err : judge_file(system ? system : SYSTEM_FOLDER, "pg_service.conf", ei);
+}
+
+/* ---- the whole ---- */
+
+static enum err misread(PGconn *c, struct errinfo *ei)
+{
+    struct sv text = sv_trim(sv_of(PQerrorMessage(c))), line = {"", 0};
+    (void)sv_split(&text, '\n', &line);
+    return err_set(ei, ERR_USAGE, "database url not understood: " SV_FMT, SV_ARG(sv_trim(line)));
+}
+
+/* No port has that number, so that libpq reads all and then stops, before it looks up or dials anything. */
+static PGconn *read_only(const char *url)
+{
+    static const char *const keys[] = {"dbname", "port", NULL};
+    const char *const values[] = {url, NO_PORT, NULL};
+    return PQconnectStartParams(keys, values, 1);
+}
+
+static enum err judge_places(const char *url, struct errinfo *ei)
+{
+    PGconn *c = read_only(url);
+    PQconninfoOption *all = c ? PQconninfo(c) : NULL;
+    enum err err = all ? ERR_OK : err_set(ei, ERR_USAGE, "database url not understood: out of memory");
+    if (!err && !strstr(PQerrorMessage(c), NO_PORT)) /* it did not come as far as the port */
+        err = misread(c, ei);
+    for (const PQconninfoOption *o = all; !err && o && o->keyword; o++)
+        if (o->val && (strcmp(o->keyword, "host") == 0 || strcmp(o->keyword, "hostaddr") == 0))
+            err = judge_list(o->val, ei);
+    PQconninfoFree(all);
+    PQfinish(c);
+    return err;
+}
+
+enum err pg_url_judge(const char *url, struct errinfo *ei)
+{
+    char *why = NULL;
+    PQconninfoOption *said = PQconninfoParse(url, &why);
+    if (!said) {
+        enum err err = err_set(ei, ERR_USAGE, "database url not understood: " SV_FMT, SV_ARG(sv_trim(sv_of(why))));
+        PQfreemem(why);
+        return err;
+    }
+    for (const PQconninfoOption *o = said; o->keyword; o++)
+        if (o->val && strcmp(o->keyword, "password") == 0)
+            log_add_secret(o->val);
+    enum err err = judge_service(said, ei);
+    PQconninfoFree(said);
+    return err ? err : judge_places(url, ei);
 }

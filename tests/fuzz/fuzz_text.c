@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "fuzz.h"
 #include "net/http_url.h"
-#include "store/pg_impl.h"
+#include "store/pg_url.h"
 
 static void read_numbers(struct sv s, const char *z)
 {
@@ -96,7 +96,7 @@ static void read_urls(const char *z)
         }
     }
     struct errinfo ei;
-    (void)!pg_url_check(z, &ei);
+    (void)!pg_url_judge(z, &ei);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

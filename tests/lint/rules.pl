@@ -51,6 +51,19 @@ my %banned = (
     (map { $_ => ['aborts on no memory only in mem.c: use mem_alloc and its kin', qr{^src/base/mem\.c$|^tests/}] } qw(malloc calloc realloc strdup strndup)),
     (map { $_ => ['leaves without the final report: return an error', qr{^sim/main\.c$|^tests/}] } qw(exit)),
 );
+# Who opens a connection asks net/guard.h first, so that nobody can go round it: these may, and no others.
+my %dials = (
+    (map { $_ => qr{^src/net/dial\.c$|^src/store/blob\.c$} } qw(connect)),
+    (map { $_ => qr{^src/net/(?:dial|httpc_peer)\.c$|^src/store/blob\.c$|^src/server/http/listen\.c$} } qw(getaddrinfo)),
+    (map { $_ => qr{^(?!)} } qw(gethostbyname gethostbyname2 PQconnectdb PQconnectdbParams PQconnectStart PQsetdbLogin PQping PQpingParams
+                                redisConnect redisConnectWithTimeout redisConnectNonBlock redisConnectWithOptions redisAsyncConnectWithOptions)),
+    (map { $_ => qr{^src/store/pg(?:_url)?\.c$} } qw(PQconnectStartParams)),
+    (map { $_ => qr{^src/store/kv\.c$} } qw(redisAsyncConnect redisAsyncConnectUnix)),
+    (map { $_ => qr{^src/net/httpc\.c$} } qw(curl_easy_init)),
+);
+my $asks_guard = qr{\b(?:guard|pg_url)_judge\(};
+my $asks_elsewhere = qr{^src/server/http/listen\.c$|^src/net/httpc\.c$}; # nothing is dialled; only httpc_peer.c's origins are
+
 # libs3 calls gmtime() itself; the file that serves it with a safe one defines the wrapper.
 my %exempt = ('src/store/blob.c' => { gmtime => 1 });
 
@@ -127,12 +140,21 @@ sub check_includes {
 
 sub check_code {
     my ($file, $line, $text) = @_;
-    while ($text =~ /\b([a-z]\w*)\s*\(/g) {
-        my $rule = $banned{$1} or next;
-        next if ($rule->[1] && $file =~ $rule->[1]) || $exempt{$file}{$1};
-        report($file, $line, "$1() $rule->[0]");
+    while ($text =~ /\b([A-Za-z]\w*)\s*\(/g) {
+        my $name = $1;
+        report($file, $line, "$name() opens a connection that net/guard.h was not asked about") if $dials{$name} && $file !~ $dials{$name} && $file !~ m{^tests/};
+        my $rule = $banned{$name} or next;
+        next if ($rule->[1] && $file =~ $rule->[1]) || $exempt{$file}{$name};
+        report($file, $line, "$name() $rule->[0]");
     }
     report($file, $line, 'a struct is named by its tag: no typedef') if $text =~ /\btypedef\s+(?:struct|union)\b/;
+    return;
+}
+
+sub check_dials {
+    my ($file, $code) = @_;
+    my ($dials) = grep { $dials{$_} } $code =~ /\b([A-Za-z]\w*)\s*\(/g;
+    report($file, 1, "$dials() is called, guard_judge() is not") if $dials && $code !~ $asks_guard;
     return;
 }
 
@@ -212,6 +234,7 @@ for my $file (@files) {
     report($file, $limit, 'longer than ' . ($file =~ /\.h$/ ? '120 lines of declarations' : '600 lines')) if $lines > $limit && $file !~ m{^tests/};
     check_guard($file, $text) if $file =~ /\.h$/;
     check_header($file, $code) if $file =~ /\.h$/ && $file !~ m{^tests/};
+    check_dials($file, $code) if $file !~ m{^tests/} && $file !~ $asks_elsewhere;
     check_functions($file, $code) if $file =~ /\.c$/ && $file !~ m{^tests/};
     for my $i (0 .. $#raw) {
         check_includes($file, $i + 1, $from, $raw[$i]);

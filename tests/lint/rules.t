@@ -43,6 +43,9 @@ named('another\'s library', 'sim/a.c', qq{#include <curl/curl.h>\n}, qr{<curl/cu
 named('a library in a header', 'src/store/pg.h', qq{#ifndef STORE_PG_H\n#define STORE_PG_H\n/* x */\n#include <libpq-fe.h>\n#endif\n}, qr{stands in a header});
 named('no limit', 'sim/a.c', "void f(char *d)\n{\n    strcpy (d, \"x\");\n}\n", qr{^sim/a\.c:3: strcpy\(\)}m);
 named('leaving', 'sim/run.c', "void f(void)\n{\n    exit(1);\n}\n", qr{exit\(\)});
+named('dialling past the guard', 'sim/a.c', "void f(void)\n{\n    PQconnectStart (x);\n}\n", qr{^sim/a\.c:3: PQconnectStart\(\) opens a connection}m);
+named('an owner that does not ask', 'src/net/dial.c', "void f(void)\n{\n    connect(x);\n}\n", qr{guard_judge\(\) is not});
+clean('an owner that asks', 'src/net/dial.c', "void f(void)\n{\n    if (!guard_judge(h, 0))\n        connect(x);\n}\n");
 named('a typedef', 'sim/a.c', "typedef struct x y;\n", qr{typedef});
 named('too long', 'sim/a.c', "\n" x 601, qr{600 lines});
 named('a long header', 'sim/a.h', "#ifndef SIM_A_H\n#define SIM_A_H\n/* x */\n" . "int f(void);\n" x 120, qr{120 lines});

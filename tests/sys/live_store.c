@@ -378,7 +378,7 @@ static void wrong_addresses_say_so(void **state)
     struct pg_pool *p = NULL;
     struct errinfo ei;
     (void)state;
-    assert_int_equal(pg_pool_new(&p, loop, "postgresql://h:port/x", 1, &ei), ERR_OK);
+    assert_int_equal(pg_pool_new(&p, loop, "postgresql://127.0.0.1:port/x", 1, &ei), ERR_OK);
     assert_int_equal(pg_run(p, "SELECT 1", 0, NULL, NULL, &ei), ERR_DB_GONE);
     pg_pool_free(&p);
     assert_int_equal(pg_pool_new(&p, loop, "nonsense", 1, &ei), ERR_USAGE);
@@ -567,6 +567,8 @@ static void wrong_redis_addresses_say_so(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         if (kv_new(&k, loop, bad[i], &ei) != ERR_USAGE)
             fail_msg("taken: %s", bad[i]);
+    assert_int_equal(kv_new(&k, loop, "redis://kv.example.com/0", &ei), ERR_SAFETY);
+    assert_int_equal(kv_new(&k, loop, "rediss://127.0.0.1/0", &ei), ERR_ENV); /* TLS is not spoken, and said */
     MUST(kv_new(&k, loop, "redis://127.0.0.1:1/0", &why));
     never_ready(k, "refused");
     kv_free(&k);

@@ -55,6 +55,32 @@ refused('a wrong scheme', 2, qr/htp/, \@seed, env => { TMA_URL => 'htp://127.0.0
 refused('no host', 2, qr/TMA_URL/, \@seed, env => { TMA_URL => 'http://' });
 refused('a bare IPv6 address', 2, qr/\[/, \@seed, env => { TMA_URL => 'http://::1:3200' });
 refused('a host elsewhere', 3, qr/--allow-host/, \@seed, env => { TMA_URL => 'http://latest.example.com' });
+
+# Each part of a server is judged as the server is, by every command that would dial it, before it does: a port of this
+# machine that would answer for the name is never called.
+{
+    my $local = 'http://127.0.0.1:9';
+    my %elsewhere = (
+        'a URL of several hosts' => { DATABASE_URL => 'postgresql://127.0.0.1,db.example.com/d' },
+        'a host as a parameter' => { DATABASE_URL => 'postgresql://127.0.0.1/d?hostaddr=192.0.2.7' },
+        'a connection string' => { DATABASE_URL => 'host=db.example.com dbname=d' },
+        'PGHOST' => { DATABASE_URL => 'dbname=d', PGHOST => 'db.example.com' },
+        'PGHOSTADDR' => { DATABASE_URL => 'postgresql://127.0.0.1/d', PGHOSTADDR => '192.0.2.7' },
+        'Redis' => { REDIS_URL => 'redis://kv.example.com:6379/0' },
+        'the store' => { TMA_LOAD_S3_ENDPOINT => 'http://s3.example.com', map { ("TMA_LOAD_S3_$_" => 'x') } qw(BUCKET ACCESS_KEY SECRET_KEY) },
+    );
+    refused("check, $_", 3, qr/(?:DATABASE_URL|REDIS_URL|TMA_LOAD_S3_ENDPOINT): .*--allow-host/, ['check'], env => { TMA_URL => $local, %{ $elsewhere{$_} } }) for sort keys %elsewhere;
+    my %production = (DATABASE_URL => 'postgresql://prod-db/d', REDIS_URL => 'redis://production-redis', TMA_LOAD_S3_ENDPOINT => 'http://s3.prod.example');
+    refused("clean, production as $_", 3, qr/^sim clean: $_: .*production/, ['clean', '--yes', '--allow-host', 'prod-db,production-redis', '--allow-host', 's3.prod.example'],
+        env => { TMA_URL => $local, $_ => $production{$_} }) for sort keys %production;
+    refused('serve', 3, qr/db\.example\.com.*--allow-host/, [qw(serve --wait 0s)], env => { DATABASE_URL => 'postgresql://db.example.com/d', REDIS_URL => 'redis://127.0.0.1:9/0', JWT_SECRET => 'x' x 32, FILE_ENCRYPTION_KEY => '0' x 64, BACKEND_URL => $local });
+    refused('stop', 3, qr/kv\.example\.com.*--allow-host/, ['stop'], env => { REDIS_URL => 'redis://kv.example.com' });
+    refused('mix import', 3, qr/prod-db/, [qw(mix import --database postgresql://prod-db/d --allow-host prod-db)]);
+    refused('baseline', 3, qr/postgres: .*db\.example\.com/, [qw(baseline --only postgres)], env => { DATABASE_URL => 'postgresql://db.example.com/d' });
+    refused('http', 3, qr/prod\.example/, [qw(http http://prod.example/ --allow-host prod.example)]);
+    refused('several that are allowed', 3, qr/nothing is listening/, [qw(check --allow-host a.example.com --allow-host), 'b.example.com, kv.example.com'],
+        env => { TMA_URL => $local, REDIS_URL => 'redis://kv.example.com', DATABASE_URL => 'host=a.example.com,b.example.com' });
+}
 refused('another kind of server', 3, qr/not a drive|no drive|health/i, \@seed, env => { TMA_URL => always(answer('200 OK', '<html>hello</html>', 'Content-Type: text/html')) });
 refused('a redirect', 3, qr{https://127\.0\.0\.1:8443}, \@seed,
     env => { TMA_URL => always(answer('301 Moved Permanently', '', 'Location: https://127.0.0.1:8443/health')) });

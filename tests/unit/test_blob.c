@@ -187,6 +187,17 @@ static void multi_delete_is_used_where_it_works(void **state)
     store_end(&store);
 }
 
+/* libs3 would go there, whatever host it is. */
+static void a_redirect_is_not_followed(void **state)
+{
+    struct blob_info info;
+    SCRIPT({"HEAD ", "307 Temporary Redirect\r\nLocation: http://127.0.0.1:1/elsewhere", NULL, 0});
+    assert_int_equal(blob_head(b, "a/1", &info, &ei), ERR_STORE);
+    assert_null(strstr(ei.msg, "onnect"));
+    blob_free(&b);
+    store_end(&store);
+}
+
 static void batches_hold_a_thousand(void **state)
 {
     const char **keys = mem_alloc(2001 * sizeof *keys);
@@ -474,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(multi_delete_is_used_where_it_works),
+        cmocka_unit_test(a_redirect_is_not_followed),
         cmocka_unit_test(batches_hold_a_thousand),
         cmocka_unit_test(falls_back_to_single_deletes),
         cmocka_unit_test(inner_errors_are_counted_and_named),

@@ -1,5 +1,6 @@
 /* Requests of the HTTP client against a scripted server in a thread (stub.h). */
 #include "client.h"
+#include "net/guard.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -444,6 +445,7 @@ static void nothing_listening(void **state)
         http_resp_done(&r);
     }
     httpc_peer_free(&p);
+    assert_int_equal(httpc_peer_new(&p, client, "http://elsewhere.invalid", NULL, &ei), ERR_SAFETY);
     assert_int_equal(httpc_peer_new(&p, client, "http://no-such-host.invalid", NULL, &ei), ERR_RESOLVE);
     assert_non_null(strstr(ei.msg, "no-such-host.invalid"));
 }
@@ -849,6 +851,9 @@ static void a_header_changes_under_way(void **state)
 
 int main(void)
 {
+    static const char *names[] = {"two.test,six.test", "no-such-host.invalid"};
+    static const struct opt_list hosts = {names, ARRAY_LEN(names)};
+    guard_allow(&hosts);
     const struct CMUnitTest tests[] = {
         CASE(methods_bodies_and_reuse),
         CASE(a_requests_header_replaces_the_peers),

@@ -2,7 +2,6 @@
 #include "sim/app/mix.h"
 #include "sim/mix/counts.h"
 #include "sim/mix/query.h"
-#include "store/pg_url.h"
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -183,37 +182,6 @@ static void test_a_time_cannot_end_its_literal(void **state)
     }
 }
 
-static bool elsewhere(void *arg, const char *host)
-{
-    (void)arg;
-    return strcmp(host, "127.0.0.1") != 0;
-}
-
-static void test_every_host_of_a_url_is_seen(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *url, *host;
-    } rows[] = {{"postgresql://u:p@127.0.0.1:5432/d", ""},
-                {"postgresql:///d?host=/run/postgresql", ""},
-                {"postgresql:///d", ""},
-                {"postgresql://db.lan/d", "db.lan"},
-                {"postgresql://127.0.0.1,db.lan/d", "db.lan"},
-                {"postgresql://127.0.0.1/d?hostaddr=10.0.0.7", "10.0.0.7"},
-                {"postgresql:///d?host=db.lan", "db.lan"},
-                {"host=db.lan dbname=d", "db.lan"}};
-    char host[64];
-    unsetenv("PGHOST");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_int_equal(pg_url_find_host(rows[i].url, elsewhere, NULL, host, sizeof host, NULL), ERR_OK);
-        assert_string_equal(host, rows[i].host);
-    }
-    setenv("PGHOST", "db.lan", 1);
-    assert_int_equal(pg_url_find_host("dbname=d", elsewhere, NULL, host, sizeof host, NULL), ERR_OK);
-    assert_string_equal(host, "db.lan");
-    assert_int_equal(pg_url_find_host("postgresql://[", elsewhere, NULL, host, sizeof host, NULL), ERR_USAGE);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,7 +192,6 @@ int main(void)
         cmocka_unit_test(test_counts_beyond_a_weight_keep_their_shares),
         cmocka_unit_test(test_a_log_without_an_apps_actions_makes_no_mix),
         cmocka_unit_test(test_a_time_cannot_end_its_literal),
-        cmocka_unit_test(test_every_host_of_a_url_is_seen),
     };
     return cmocka_run_group_tests_name("mix import", tests, NULL, NULL);
 }

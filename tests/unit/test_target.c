@@ -1,5 +1,6 @@
 /* The target: where its parts come from, what may be aimed at by the URL's form alone. */
 #include "drive/target.h"
+#include "net/guard.h"
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,7 @@ static void what_may_be_aimed_at(void **state)
         {"http://latest.example.com", "latest.example.com", ERR_OK, NULL},
         {"http://latest.example.com", "LATEST.example.com.", ERR_OK, NULL},
         {"http://latest.example.com", "example.com", ERR_SAFETY, "--allow-host"},
+        {"http://latest.example.com", "db.lan, latest.example.com", ERR_OK, NULL},
         {"http://latest.example.com", "", ERR_SAFETY, "--allow-host"},
         {"http://10.0.0.7:3200", NULL, ERR_SAFETY, "--allow-host"},
         {"http://10.0.0.7:3200", "10.0.0.7", ERR_OK, NULL},
@@ -165,13 +167,96 @@ static void what_may_be_aimed_at(void **state)
         {"http://user:pw@127.0.0.1:3200", NULL, ERR_USAGE, "TMA_URL"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct target t = {.url = mem_strdup(rows[i].url), .allow_host = mem_strdup(rows[i].allow)};
+        struct target t = {.url = mem_strdup(rows[i].url)};
+        const char *allow[] = {rows[i].allow};
+        const struct opt_list hosts = {allow, rows[i].allow ? 1 : 0};
         struct errinfo ei = {0};
+        guard_allow(&hosts);
         enum err err = target_require_url(&t, &ei);
+        guard_allow(NULL);
         if (err != rows[i].want || (rows[i].says && !strstr(ei.msg, rows[i].says)))
             fail_msg("%s: %s, \"%s\"", rows[i].url, err_symbol(err), ei.msg);
         target_done(&t);
     }
+}
+
+/* Every part is judged before anything is dialled, in each way that its library can be told where it is. */
+static void parts_elsewhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *database, *redis, *store;
+        const char *variable, *value; /* of libpq's own */
+        enum err want;
+        const char *says[2];
+    } rows[] = {
+        {"postgresql://u:p@127.0.0.1:5432/d",
+         "redis://:p@127.0.0.1:6379/0",
+         "http://127.0.0.1:9000",
+         NULL,
+         NULL,
+         ERR_OK,
+         {0}},
+        {"postgresql:///d?host=/run/postgresql", "unix:///run/redis.sock?db=1", NULL, NULL, NULL, ERR_OK, {0}},
+        {"postgresql:///d", "redis://localhost", "http://[::1]:9000", NULL, NULL, ERR_OK, {0}},
+        {"host=@drive dbname=d", NULL, NULL, NULL, NULL, ERR_OK, {0}},
+        {"postgresql://db.lan/d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"DATABASE_URL", "--allow-host db.lan"}},
+        {"postgresql://127.0.0.1,db.lan/d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"db.lan"}},
+        {"postgresql://127.0.0.1/d?hostaddr=10.0.0.7", NULL, NULL, NULL, NULL, ERR_SAFETY, {"10.0.0.7"}},
+        {"postgresql:///d?host=db.lan", NULL, NULL, NULL, NULL, ERR_SAFETY, {"db.lan"}},
+        {"postgresql://%64b.lan/d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"db.lan"}},
+        {"host=db.lan dbname=d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"db.lan"}},
+        {"host='127.0.0.1' hostaddr='10.0.0.7'", NULL, NULL, NULL, NULL, ERR_SAFETY, {"10.0.0.7"}},
+        {"host=/tmp,db.lan dbname=d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"db.lan"}},
+        {"dbname=d", NULL, NULL, "PGHOST", "db.lan", ERR_SAFETY, {"db.lan"}},
+        {"host=127.0.0.1", NULL, NULL, "PGHOST", "db.lan", ERR_OK, {0}},
+        {"host=127.0.0.1", NULL, NULL, "PGHOSTADDR", "10.0.0.7", ERR_SAFETY, {"10.0.0.7"}},
+        {"dbname=d", NULL, NULL, "PGSERVICE", "there", ERR_SAFETY, {"db.lan"}},
+        {"service=there", NULL, NULL, NULL, NULL, ERR_SAFETY, {"db.lan"}},
+        {"service=ours", NULL, NULL, NULL, NULL, ERR_OK, {0}},
+        {"service=nowhere", NULL, NULL, NULL, NULL, ERR_USAGE, {"DATABASE_URL"}},
+        {"postgresql://prod-db/d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"production"}},
+        {"postgresql://db.prod.lan/d", NULL, NULL, NULL, NULL, ERR_SAFETY, {"production"}},
+        {"host=prod2-db hostaddr=127.0.0.1", NULL, NULL, NULL, NULL, ERR_SAFETY, {"production"}},
+        {"postgresql://[", NULL, NULL, NULL, NULL, ERR_USAGE, {"DATABASE_URL"}},
+        {NULL, "redis://:p@kv.lan:6379/0", NULL, NULL, NULL, ERR_SAFETY, {"REDIS_URL", "kv.lan"}},
+        {NULL, "redis://127.0.0.1:1@kv.lan/0", NULL, NULL, NULL, ERR_SAFETY, {"kv.lan"}},
+        {NULL, "redis://production-redis", NULL, NULL, NULL, ERR_SAFETY, {"production"}},
+        {NULL, "rediss://prod-redis", NULL, NULL, NULL, ERR_SAFETY, {"production"}},
+        {NULL, "rediss://127.0.0.1", NULL, NULL, NULL, ERR_ENV, {"REDIS_URL", "TLS"}},
+        {NULL, "kv.lan:6379", NULL, NULL, NULL, ERR_USAGE, {"REDIS_URL"}},
+        {NULL, "unix://kv.lan/0", NULL, NULL, NULL, ERR_USAGE, {"REDIS_URL"}},
+        {NULL, NULL, "https://s3.lan", NULL, NULL, ERR_SAFETY, {"TMA_LOAD_S3_ENDPOINT", "s3.lan"}},
+        {NULL, NULL, "http://127.0.0.1@s3.lan:9000", NULL, NULL, ERR_SAFETY, {"s3.lan"}},
+        {NULL, NULL, "s3.lan:9000", NULL, NULL, ERR_USAGE, {"TMA_LOAD_S3_ENDPOINT"}},
+    };
+    put("services", "[there]\nhost=db.lan\n[ours]\nhost=127.0.0.1\n");
+    setenv("PGSERVICEFILE", "services", 1);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct target t = {.database_url = mem_strdup(rows[i].database),
+                           .redis_url = mem_strdup(rows[i].redis),
+                           .s3_endpoint = mem_strdup(rows[i].store)};
+        struct errinfo ei = {0};
+        if (rows[i].variable)
+            setenv(rows[i].variable, rows[i].value, 1);
+        enum err err = target_judge_parts(&t, &ei);
+        bool said = true;
+        for (size_t k = 0; k < ARRAY_LEN(rows[i].says); k++)
+            said = said && (!rows[i].says[k] || strstr(ei.msg, rows[i].says[k]));
+        if (err != rows[i].want || !said)
+            fail_msg("row %zu: %s, \"%s\"", i, err_symbol(err), ei.msg);
+        if (rows[i].variable)
+            unsetenv(rows[i].variable);
+        target_done(&t);
+    }
+    put("services", "[there]\nldap://ldap.lan/dc=lan?host?sub?(cn=db)\n");
+    struct target t = {.database_url = mem_strdup("service=there")};
+    struct errinfo ei = {0};
+    assert_int_equal(target_judge_parts(&t, &ei), ERR_SAFETY); /* libpq would ask that server already */
+    assert_non_null(strstr(ei.msg, "LDAP"));
+    target_done(&t);
+    unsetenv("PGSERVICEFILE");
+    unlink("services");
 }
 
 int main(void)
@@ -182,6 +267,7 @@ int main(void)
         cmocka_unit_test_setup(parts_of_another_server, clean),
         cmocka_unit_test_setup(bad_files, clean),
         cmocka_unit_test_setup(what_may_be_aimed_at, clean),
+        cmocka_unit_test_setup(parts_elsewhere, clean),
         cmocka_unit_test_setup(what_editors_and_people_add, clean),
     };
     return cmocka_run_group_tests_name("target", tests, enter, leave);

@@ -8,6 +8,7 @@
 #include "drive/stack/impl.h"
 #include "drive/stack/ports.h"
 #include "drive/stack/state.h"
+#include "net/guard.h"
 #include "net/httpc.h"
 #include "net/work.h"
 #include "store/kv.h"
@@ -25,6 +26,21 @@
 #define LOOK_EVERY_US   (100 * US_PER_MS)
 #define TAIL_LINES      15
 
+enum err stack_docker_judge(struct errinfo *ei)
+{
+    static const struct http_url_scheme remote[] = {
+        {"tcp", 2375}, {"ssh", 22}, {"http", 80}, {"https", 443}, {NULL, 0}};
+    const char *engine = getenv("DOCKER_HOST");
+    struct http_url u = {0};
+    if (!engine || !*engine || sv_starts(sv_of(engine), SV("unix://")))
+        return ERR_OK;
+    enum err err = http_url_parse_of(engine, remote, &u, ei);
+    if (!err)
+        err = guard_judge(u.host, ei);
+    http_url_done(&u);
+    return err;
+}
+
 /* Only a stack has a place for logs; a question may come without one. */
 static const char *log_file(struct stack *s)
 {
@@ -37,7 +53,9 @@ static MAY_YIELD enum err run_tool(struct stack *s, const char *const *argv, con
 {
     struct proc_spec spec = {.argv = argv, .env = env, .cwd = s->dir, .log = log, .dies_with_us = true};
     int status = 0;
-    enum err err = proc_run(s->loop, &spec, mono_add(mono_now(), limit_us), &s->tools[PART_COUNT], &status, ei);
+    enum err err = stack_docker_judge(ei);
+    if (!err)
+        err = proc_run(s->loop, &spec, mono_add(mono_now(), limit_us), &s->tools[PART_COUNT], &status, ei);
     if (!err && s->cancelled)
         err = err_set(ei, ERR_INTERRUPTED, "interrupted");
     if (!err && status != 0)

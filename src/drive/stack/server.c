@@ -4,6 +4,7 @@
 #include "drive/stack/env.h"
 #include "drive/stack/impl.h"
 #include "drive/target.h"
+#include "net/guard.h"
 #include "net/httpc.h"
 #include <signal.h>
 #include <string.h>
@@ -81,7 +82,7 @@ static struct stack *stack_of(struct loop *l, struct httpc *h, const char *url)
     struct http_url u;
     if (http_url_parse(url, &u, NULL))
         return NULL;
-    if (!target_host_is_loopback(u.host) || stack_open(&s, l, h, &conf, false, NULL) != ERR_OK)
+    if (!guard_is_loopback(u.host) || stack_open(&s, l, h, &conf, false, NULL) != ERR_OK)
         s = NULL;
     if (s && (!stack_exists(s) || s->parts[PART_SERVER].port != u.port))
         stack_close(&s);

@@ -64,4 +64,6 @@ MAY_YIELD enum err stack_print_status(struct stack *s, FILE *out, struct errinfo
 /* The last lines of one part's log, or with NULL of each; lines 0: all. */
 MAY_YIELD enum err stack_print_logs(struct stack *s, const char *part, int64_t lines, FILE *out,
                                     struct errinfo *ei) WARN_UNUSED;
+/* ERR_SAFETY when DOCKER_HOST names an engine on a host that the guard (net/guard.h) forbids: before docker is run. */
+enum err stack_docker_judge(struct errinfo *ei) WARN_UNUSED;
 #endif
