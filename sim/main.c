@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/version.h"
 #include "checks/runner.h"
 #include "drive/api/api.h"
@@ -22,6 +23,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -116,7 +118,7 @@ static int finish(struct program *p)
         result_print(r, p->ctx.out, p->ctx.color);
     if (r->err && r->err != ERR_INTERRUPTED && !(r->interrupted && r->err == ERR_CANCELLED))
         usage_complain(p->cmd->name, r->why.code == r->err ? err_message(&r->why) : err_text(r->err));
-    fflush(stdout);
+    secret_flush();
     if (ferror(stdout) && !r->reader_gone)
         r->reader_gone = stdout_reader_gone();
     if (outputs_write(&p->outputs, r, complain, &ei) == ERR_OK && ferror(stdout) && !r->reader_gone) {
@@ -289,7 +291,7 @@ static void choose_out(struct program *p)
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
 
     p->ctx.out = outputs_take_stdout(&p->outputs) ? stderr : stdout;
-    p->ctx.tty = isatty(fileno(p->ctx.out));
+    p->ctx.tty = isatty(p->ctx.out == stdout ? STDOUT_FILENO : STDERR_FILENO);
     p->ctx.color = p->ctx.tty && !p->common->no_color && !(no_color && *no_color) && !(term && !strcmp(term, "dumb"));
 }
 
@@ -397,7 +399,6 @@ static void note_origin(struct program *p)
     p->result.began = wall_now();
     if (flags_of(p) & CMD_NEEDS_URL && !str_escape(&shown, sv_of(p->target.url), sizeof p->result.target - 8))
         str_format(p->result.target, sizeof p->result.target, "%s", buf_cstr(&shown));
-    log_redact(p->result.target);
     buf_done(&shown);
 }
 
@@ -443,7 +444,7 @@ static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
 /* The end of what only prints: its text must have arrived. */
 static int printed(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    if (secret_flush() && !ferror(stdout))
         return 0;
     return stdout_reader_gone() ? RESULT_READER_GONE : err_exit_status(ERR_IO);
 }
@@ -497,6 +498,17 @@ static void hold_standard_fds(void)
         close(fd);
 }
 
+/* What a core holds cannot be hidden. 1 byte, not 0: the kernel then asks no program to take one either. */
+static void leave_no_core(void)
+{
+    struct rlimit core;
+
+    if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max > 1) {
+        core.rlim_cur = 1;
+        setrlimit(RLIMIT_CORE, &core);
+    }
+}
+
 static bool is_word(const char *arg, const char *a, const char *b)
 {
     return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
@@ -506,9 +518,12 @@ int main(int argc, char **argv)
 {
     bool no_stdout = fcntl(STDOUT_FILENO, F_GETFD) < 0;
 
+    argv = arguments_guard(argc, argv);
     hold_standard_fds();
     signal(SIGPIPE, SIG_IGN);
-    setvbuf(stdout, NULL, _IOLBF, 0);
+    secret_learn_program();
+    secret_guard_streams();
+    leave_no_core();
     if (argc < 2) {
         usage_print_overview(commands, stderr);
         return err_exit_status(ERR_USAGE);

@@ -1,5 +1,6 @@
 #include "sim/outputs.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,8 +125,12 @@ static bool wanted(const struct output *o)
 static enum err write_one(struct output *o, enum rendering which, const struct doc *d, bool *reader_gone,
                           struct errinfo *ei)
 {
-    struct buf text = BUF_INIT(TEXT_MAX);
-    enum err e = rendering_make(which, d, &text);
+    struct buf whole = BUF_INIT(TEXT_MAX), text = BUF_INIT(TEXT_MAX);
+    enum err e = rendering_make(which, d, &whole);
+    struct sv made = {buf_cstr(&whole), whole.len};
+    if (e == ERR_OK) /* what an HDR log holds is packed: nothing in it is a text */
+        e = which == RENDERING_HDR ? buf_append(&text, made.p, made.n) : secret_hide(&text, made);
+    buf_done(&whole);
     if (e != ERR_OK)
         err_set(ei, e, "the result is too large for %s", name_of(o));
     else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, &text) != ERR_OK) {

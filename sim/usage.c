@@ -1,6 +1,5 @@
 /* What the program says about itself. */
 #include "sim/usage.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/version.h"
 #include <string.h>
@@ -134,10 +133,8 @@ void usage_complain(const char *command, const char *sentence)
     struct buf line = BUF_INIT(4096);
     enum err err = buf_appendf(&line, command ? "sim %s: " : "sim: ", command);
 
-    if (!err && !str_escape(&line, sv_of(sentence), 1000)) {
-        log_redact(line.data);
+    if (!err && !str_escape(&line, sv_of(sentence), 1000))
         fprintf(stderr, "%s\n", line.data);
-    }
     buf_done(&line);
 }
 

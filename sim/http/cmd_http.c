@@ -2,8 +2,8 @@
  * drive server; it still goes to this machine alone unless another host is named. */
 #include "base/digest.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "base/version.h"
 #include "drive/cmd.h"
 #include "drive/health.h"
@@ -182,8 +182,10 @@ static enum err split_url(struct http_run *h, struct errinfo *ei)
     enum err err = buf_append(&h->origin, text, authority);
     if (!err)
         err = http_url_parse(buf_cstr(&h->origin), &h->url, ei);
-    if (!err && h->url.password)
-        log_add_secret(h->url.password);
+    if (err == ERR_USAGE && strchr(h->path, '@') && !strchr(buf_cstr(&h->origin), '@'))
+        err = err_set(ei, ERR_USAGE, "this URL: a '/', '?' or '#' in its password has to be percent-encoded");
+    if (!err && h->url.user)
+        secret_add_basic(sv_of(h->url.user), sv_of(h->url.password));
     return err;
 }
 

@@ -3,6 +3,7 @@
 #include "sim/ramp/ramp.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/health.h"
 #include "drive/limits.h"
 #include "drive/result/series.h"
@@ -227,7 +228,7 @@ static enum err open_log(struct ramp *r, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     snprintf(file, sizeof(file), "%s/sessions.csv", r->run_dir);
-    r->log = fopen(file, "wxe");
+    r->log = secret_fopen(file, "wx");
     if (!r->log)
         return err_sys(ei, ERR_ENV, "cannot write %s", file);
     setvbuf(r->log, NULL, _IOLBF, 0); /* for those who follow it */

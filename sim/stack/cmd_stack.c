@@ -1,4 +1,5 @@
 /* `sim stack`: the throwaway Postgres, Redis, S3 store and reference server of a folder. */
+#include "base/secret.h"
 #include "drive/stack/part.h"
 #include "sim/stack/with.h"
 #include <stddef.h>
@@ -58,8 +59,10 @@ struct request {
 static MAY_YIELD enum err up(struct request *r, struct errinfo *ei)
 {
     enum err err = stack_up(r->stack, ei);
+    secret_reveal(true);
     if (!err)
         err = stack_print_env(r->stack, r->out, true, ei);
+    secret_reveal(false);
     if (!err && r->hint)
         fprintf(stderr,
                 "\ncommands called in this folder find this stack by themselves; in another folder the lines above"

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/proc.h"
 #include "drive/stack/stack.h"
 #include "net/work.h"
@@ -226,7 +227,7 @@ static MAY_YIELD enum err choose(struct watch *w, const char *what, struct errin
 
 enum err watch_log(struct watch *w, const char *file, struct errinfo *ei)
 {
-    w->csv = fopen(file, "we");
+    w->csv = secret_fopen(file, "w");
     if (!w->csv)
         return err_sys(ei, ERR_ENV, "cannot write %s", file);
     setvbuf(w->csv, NULL, _IOLBF, 0);

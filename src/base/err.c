@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/secret.h"
 #include "base/utf8.h"
 #include <errno.h>
 #include <stdio.h>
@@ -22,47 +23,51 @@ static const struct row *row_of(enum err code)
     return (unsigned)code < ERR_COUNT ? &rows[code] : &unknown;
 }
 
-/* A message that had to be cut must not end within a character. */
-static void finish_message(struct errinfo *ei, int wanted)
+#define WHOLE_MAX 1024 /* before it is cut: a secret must not be cut in two, and then be none */
+
+/* A message that has to be cut must not end within a character. */
+static void keep_message(struct errinfo *ei, char *whole)
 {
-    if (wanted >= (int)sizeof ei->msg) {
-        struct sv whole = {ei->msg, sizeof ei->msg - 1};
-        ei->msg[utf8_cut(whole, sizeof ei->msg - 2)] = '\0';
-    }
+    secret_hide_in(whole, WHOLE_MAX);
+    size_t n = strlen(whole);
+    if (n >= sizeof ei->msg)
+        n = utf8_cut((struct sv){whole, n}, sizeof ei->msg - 2);
+    memcpy(ei->msg, whole, n);
+    ei->msg[n] = '\0';
 }
 
 enum err err_set(struct errinfo *ei, enum err code, const char *fmt, ...)
 {
+    char whole[WHOLE_MAX];
     va_list ap;
 
     if (!ei)
         return code;
-    *ei = (struct errinfo){.code = code};
     va_start(ap, fmt);
-    finish_message(ei, vsnprintf(ei->msg, sizeof ei->msg, fmt, ap));
+    vsnprintf(whole, sizeof whole, fmt, ap);
     va_end(ap);
+    *ei = (struct errinfo){.code = code};
+    keep_message(ei, whole);
     return code;
 }
 
 enum err err_sys(struct errinfo *ei, enum err code, const char *fmt, ...)
 {
     int saved = errno;
+    char whole[WHOLE_MAX], text[128];
     va_list ap;
 
     if (code == ERR_IO && (saved == ENOSPC || saved == EDQUOT))
         code = ERR_FULL;
     if (!ei)
         return code;
-    *ei = (struct errinfo){.code = code, .os_errno = saved};
     va_start(ap, fmt);
-    int n = vsnprintf(ei->msg, sizeof ei->msg, fmt, ap);
+    int n = vsnprintf(whole, sizeof whole, fmt, ap);
     va_end(ap);
-    if (n >= 0 && n < (int)sizeof ei->msg) {
-        char text[128];
-        size_t room = sizeof ei->msg - (size_t)n;
-        n += snprintf(ei->msg + n, room, ": %s", strerror_r(saved, text, sizeof text));
-    }
-    finish_message(ei, n);
+    if (n >= 0 && n < (int)sizeof whole)
+        snprintf(whole + n, sizeof whole - (size_t)n, ": %s", strerror_r(saved, text, sizeof text));
+    *ei = (struct errinfo){.code = code, .os_errno = saved};
+    keep_message(ei, whole);
     errno = saved;
     return code;
 }

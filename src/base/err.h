@@ -26,8 +26,8 @@ struct errinfo {
     char msg[256];    /* for a person: lower case, no full stop; says what to do next where that is known */
 };
 
-/* Sets code and message (later fields zeroed) and returns code, so that `return err_set(...)` reads well. ei may be
- * NULL. */
+/* Sets code and message (later fields zeroed; secrets hidden, cut where it does not fit) and returns code, so that
+ * `return err_set(...)` reads well. ei may be NULL. */
 enum err err_set(struct errinfo *ei, enum err code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* As err_set, and appends ": strerror(errno)"; keeps os_errno. ENOSPC/EDQUOT turn ERR_IO into ERR_FULL. */
 enum err err_sys(struct errinfo *ei, enum err code, const char *fmt, ...) PRINTF_LIKE(3, 4);

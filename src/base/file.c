@@ -1,7 +1,7 @@
 /* What a path names may be anything: nothing here waits without an end, for a pipe that nobody writes into as little as
  * for a terminal. */
 #include "base/file.h"
-#include "base/str.h"
+#include "base/secret.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -128,7 +128,7 @@ enum err file_replace(const char *path, const struct buf *text, struct errinfo *
     char temporary[4096];
     if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
         return err_set(ei, ERR_IO, "the path of %.60s… is too long", path);
-    FILE *f = fopen(temporary, "wbe");
+    FILE *f = secret_fopen(temporary, "w");
     if (!f)
         return err_sys(ei, ERR_IO, "cannot write %s", path);
     bool ok = fwrite(buf_cstr(text), 1, text->len, f) == text->len && fflush(f) == 0;

@@ -13,8 +13,8 @@ enum err file_open(const char *path, FILE **out, enum err failure, struct errinf
 /* For one that a library opens by its name, perhaps many times: that it is a file, no pipe, of at most 16 MiB, and may
  * be read. */
 enum err file_readable(const char *path, enum err failure, struct errinfo *ei) WARN_UNUSED;
-/* Writes text beside the file, as PATH.new, then puts it in its place: a full disk does not cost what is there. ERR_IO.
- */
+/* Writes text beside the file, as PATH.new, then puts it in its place: a full disk does not cost what is there. Secrets
+ * are hidden (secret.h). ERR_IO. */
 enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
 /* Closes what was written through stdio, whose earlier failures left no errno behind: ERR_IO when any byte of it did
  * not get there. *f becomes NULL. */

@@ -3,21 +3,18 @@
 #include "base/log.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/secret.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 4096
-#define SECRET_MIN     4
 
 static struct {
     pthread_mutex_t lock;
     enum log_level level;
     char *trace;
-    char **secrets;
-    size_t n_secrets;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = LOG_INFO};
 
 static const char *const level_names[] = {"error", "warn", "info", "debug"};
@@ -44,38 +41,6 @@ void log_set_trace(const char *spec)
     pthread_mutex_lock(&state.lock);
     mem_free(state.trace);
     state.trace = mem_strdup(spec);
-    pthread_mutex_unlock(&state.lock);
-}
-
-void log_add_secret(const char *secret)
-{
-    if (!secret || strlen(secret) < SECRET_MIN)
-        return;
-    pthread_mutex_lock(&state.lock);
-    for (size_t i = 0; i < state.n_secrets; i++)
-        if (strcmp(state.secrets[i], secret) == 0)
-            goto out;
-    state.secrets = mem_realloc_array(state.secrets, state.n_secrets + 1, sizeof *state.secrets);
-    state.secrets[state.n_secrets++] = mem_strdup(secret);
-out:
-    pthread_mutex_unlock(&state.lock);
-}
-
-static void redact_locked(char *text)
-{
-    for (size_t i = 0; i < state.n_secrets; i++) {
-        size_t n = strlen(state.secrets[i]);
-        for (char *at = text; (at = strstr(at, state.secrets[i])); at += 3) {
-            memcpy(at, "***", 3);
-            memmove(at + 3, at + n, strlen(at + n) + 1);
-        }
-    }
-}
-
-void log_redact(char *text)
-{
-    pthread_mutex_lock(&state.lock);
-    redact_locked(text);
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -137,7 +102,7 @@ void log_write(enum log_level level, const char *module, const char *fmt, ...)
     va_start(ap, fmt);
     str_vformat(text, sizeof text, fmt, ap);
     va_end(ap);
-    redact_locked(text);
+    secret_hide_in(text, sizeof text);
     if (buf_appendf(&line, "%s %-5s %s: ", wall_format(stamp, sizeof stamp, wall_now()), level_names[level], module) ||
         str_escape(&line, sv_of(text), LINE_MAX_BYTES) || buf_append_char(&line, '\n'))
         goto out;

@@ -230,6 +230,25 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, n + 1) == 0;
 }
 
+/* What a child gets only when it is meant for it: ours is not told to tools. */
+static bool is_kept_back(const char *line)
+{
+    static const char *const names[] = {"TMA_URL=",
+                                        "DATABASE_URL=",
+                                        "REDIS_URL=",
+                                        "TMA_LOAD_S3_ACCESS_KEY=",
+                                        "TMA_LOAD_S3_SECRET_KEY=",
+                                        "TMA_LOAD_PASSWORD=",
+                                        "JWT_SECRET=",
+                                        "FILE_ENCRYPTION_KEY=",
+                                        "TMA_LOAD_SSH_PASSPHRASE=",
+                                        "PGPASSWORD="};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (same_name(line, names[i]))
+            return true;
+    return false;
+}
+
 /* Ours, with extra's lines in place of or beside their namesakes. The array is the caller's, its strings borrowed. */
 static const char **merged_environment(const char *const *extra)
 {
@@ -240,7 +259,7 @@ static const char **merged_environment(const char *const *extra)
         m++;
     const char **env = mem_alloc((n + m + 1) * sizeof *env);
     for (size_t i = 0; i < n; i++) {
-        bool replaced = false;
+        bool replaced = is_kept_back(environ[i]);
         for (size_t k = 0; k < m && !replaced; k++)
             replaced = same_name(extra[k], environ[i]);
         if (!replaced)

@@ -15,7 +15,7 @@ struct proc {
 
 struct proc_spec {
     const char *const *argv; /* argv[0] is looked up in PATH unless it has a slash */
-    const char *const *env;  /* "NAME=value" lines that replace or join ours; NULL-terminated, or NULL */
+    const char *const *env;  /* "NAME=value" lines that replace or join ours, less those with secrets; NULL: none */
     const char *cwd;
     const char *log;          /* stdout and stderr are appended here (made with 0600) */
     const struct account *as; /* NULL: as us */

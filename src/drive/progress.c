@@ -5,6 +5,7 @@
 #include "drive/cmd.h"
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #define TTY_EVERY_US  (100 * US_PER_MS)
 #define PIPE_EVERY_US (15 * US_PER_S)
@@ -101,7 +102,9 @@ static size_t columns(FILE *out)
 {
     struct winsize size;
 
-    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col - 1u : 79;
+    return ioctl(out == stderr ? STDERR_FILENO : STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20
+               ? size.ws_col - 1u
+               : 79;
 }
 
 static void print(struct progress *p, struct mono now, bool last)

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/api/scheme.h"
 #include "drive/limits.h"
 #include "net/guard.h"
@@ -21,21 +22,27 @@
 struct setting {
     const char *name;
     size_t offset;
-    bool part, secret;
+    bool part;
+    enum {
+        PLAIN,
+        ADDRESS,
+        KEY,
+        SECRET
+    } kind; /* an address may hold a secret; only a SECRET keeps blanks at its ends */
 };
 static const struct setting settings[] = {
-    {"TMA_URL", offsetof(struct target, url), false, false},
-    {"DATABASE_URL", offsetof(struct target, database_url), true, false},
-    {"REDIS_URL", offsetof(struct target, redis_url), true, false},
-    {"TMA_LOAD_S3_ENDPOINT", offsetof(struct target, s3_endpoint), true, false},
-    {"TMA_LOAD_S3_BUCKET", offsetof(struct target, s3_bucket), true, false},
-    {"TMA_LOAD_S3_ACCESS_KEY", offsetof(struct target, s3_access_key), true, false},
-    {"TMA_LOAD_S3_SECRET_KEY", offsetof(struct target, s3_secret_key), true, true},
-    {"TMA_LOAD_PASSWORD", offsetof(struct target, password), false, true},
-    {"TMA_LOAD_SSH_KEY", offsetof(struct target, ssh_key), false, false},
-    {"TMA_LOAD_SSH_PASSPHRASE", offsetof(struct target, ssh_passphrase), false, true},
-    {"TMA_LOAD_PORTAL_LOGIN", offsetof(struct target, portal_login), false, false},
-    {"TMA_LOAD_KNOWN_HOSTS", offsetof(struct target, known_hosts), false, false},
+    {"TMA_URL", offsetof(struct target, url), false, ADDRESS},
+    {"DATABASE_URL", offsetof(struct target, database_url), true, ADDRESS},
+    {"REDIS_URL", offsetof(struct target, redis_url), true, ADDRESS},
+    {"TMA_LOAD_S3_ENDPOINT", offsetof(struct target, s3_endpoint), true, ADDRESS},
+    {"TMA_LOAD_S3_BUCKET", offsetof(struct target, s3_bucket), true, PLAIN},
+    {"TMA_LOAD_S3_ACCESS_KEY", offsetof(struct target, s3_access_key), true, KEY},
+    {"TMA_LOAD_S3_SECRET_KEY", offsetof(struct target, s3_secret_key), true, SECRET},
+    {"TMA_LOAD_PASSWORD", offsetof(struct target, password), false, SECRET},
+    {"TMA_LOAD_SSH_KEY", offsetof(struct target, ssh_key), false, PLAIN},
+    {"TMA_LOAD_SSH_PASSPHRASE", offsetof(struct target, ssh_passphrase), false, SECRET},
+    {"TMA_LOAD_PORTAL_LOGIN", offsetof(struct target, portal_login), false, PLAIN},
+    {"TMA_LOAD_KNOWN_HOSTS", offsetof(struct target, known_hosts), false, PLAIN},
 };
 
 /* The values of one source, in the order of settings; NULL: not set there. */
@@ -63,7 +70,7 @@ static void source_of_environment(struct source *s)
         const char *v = getenv(settings[i].name);
         struct sv value = v ? sv_trim(sv_of(v)) : (struct sv){"", 0};
         if (value.n) /* a password may have blanks at its ends */
-            s->values[i] = settings[i].secret ? mem_strdup(v) : mem_strndup(value.p, value.n);
+            s->values[i] = settings[i].kind == SECRET ? mem_strdup(v) : mem_strndup(value.p, value.n);
     }
 }
 
@@ -118,23 +125,23 @@ static void take_from(struct target *t, struct source *s)
     }
 }
 
-/* "postgres://user:secret@host/…": the part between the first ':' after the scheme and the last '@'. */
-static void add_url_secret(const char *url)
+/* What others' variables hold: libraries and tools read them, and quote them. */
+static void add_foreign_secrets(void)
 {
-    const char *start = url ? strstr(url, "://") : NULL;
-    const char *colon = start ? strchr(start + 3, ':') : NULL;
-    const char *at = colon ? strchr(colon, '@') : NULL;
-    const char *slash = start ? strchr(start + 3, '/') : NULL;
-    if (!at || (slash && slash < at) || at == colon + 1)
-        return;
-    char *secret = mem_strndup(colon + 1, (size_t)(at - colon) - 1);
-    log_add_secret(secret);
-    mem_free(secret);
+    static const char *const plain[] = {"PGPASSWORD", "JWT_SECRET", "FILE_ENCRYPTION_KEY", "AWS_SECRET_ACCESS_KEY",
+                                        "AWS_SESSION_TOKEN"};
+    static const char *const urls[] = {"http_proxy", "https_proxy", "ftp_proxy", "all_proxy",
+                                       "HTTP_PROXY", "HTTPS_PROXY", "FTP_PROXY", "ALL_PROXY"};
+    for (size_t i = 0; i < ARRAY_LEN(plain); i++)
+        secret_add(sv_of(getenv(plain[i])));
+    for (size_t i = 0; i < ARRAY_LEN(urls); i++)
+        secret_add_url(getenv(urls[i]));
 }
 
 enum err target_load(struct target *t, struct errinfo *ei)
 {
     memset(t, 0, sizeof *t);
+    add_foreign_secrets();
     struct source sources[] = {{.from = "the environment"}, {.from = ".env"}, {.from = stack_file}};
     source_of_environment(&sources[0]);
     enum err err = source_of_file(&sources[1], ei);
@@ -148,12 +155,11 @@ enum err target_load(struct target *t, struct errinfo *ei)
     if (!t->password)
         t->password = mem_strdup(DEFAULT_PASSWORD);
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
-        if (settings[i].secret)
-            log_add_secret(*field(t, &settings[i]));
+        if (settings[i].kind == ADDRESS)
+            secret_add_url(*field(t, &settings[i]));
+        else if (settings[i].kind != PLAIN)
+            secret_add(sv_of(*field(t, &settings[i])));
     }
-    add_url_secret(t->url);
-    add_url_secret(t->database_url);
-    add_url_secret(t->redis_url);
     if (err)
         target_done(t);
     return err;
@@ -174,7 +180,7 @@ static enum err add_login(struct target *t, struct sv name, struct sv password, 
     l->name = mem_strndup(name.p, name.n);
     l->password = has_password ? mem_strndup(password.p, password.n) : NULL;
     if (password.n)
-        log_add_secret(l->password);
+        secret_add_basic(name, password);
     return ERR_OK;
 }
 

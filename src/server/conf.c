@@ -1,7 +1,7 @@
 #include "server/conf.h"
 #include "base/dotenv.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -125,7 +125,9 @@ enum err conf_load(struct server_conf *c, struct errinfo *ei)
                 err = set(c, s, i, v ? v : s->fallback, ei);
         }
         if (!err && s->kind == SECRET)
-            log_add_secret(*(const char **)field(c, s));
+            secret_add(sv_of(*(const char **)field(c, s)));
+        else if (!err && s->kind == TEXT)
+            secret_add_url(*(const char **)field(c, s));
     }
     for (size_t i = 0; i < ARRAY_LEN(settings); i++)
         mem_free(file.values[i]);

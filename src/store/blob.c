@@ -4,6 +4,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "net/guard.h"
 #include "net/xml.h"
 #include "store/blob_impl.h"
@@ -462,7 +463,8 @@ enum err blob_new(struct blob **out, struct loop *l, struct httpc *h, struct wor
     b->region = mem_strdup(conf->region ? conf->region : "us-east-1");
     b->path_style = conf->path_style;
     pthread_mutex_init(&b->lock, NULL);
-    log_add_secret(conf->secret_key);
+    secret_add(sv_of(conf->access_key));
+    secret_add(sv_of(conf->secret_key));
     err = set_endpoint(b, conf->endpoint, ei);
     if (!err) {
         char base[600];

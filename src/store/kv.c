@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "base/secret.h"
 #include "net/guard.h"
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
@@ -319,7 +320,7 @@ static bool parse_user(struct kv *k, struct sv *rest)
     struct sv user = {info.p, (size_t)(colon - info.p)};
     k->user = user.n ? decoded(user) : NULL;
     k->password = decoded((struct sv){colon + 1, info.n - user.n - 1});
-    log_add_secret(k->password ? k->password : "");
+    secret_add(sv_of(k->password));
     return k->password && (user.n == 0 || k->user);
 }
 

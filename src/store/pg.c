@@ -3,7 +3,7 @@
  * the text lives as long as the pool. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/secret.h"
 #include "store/pg_impl.h"
 #include "store/pg_url.h"
 #include <libpq-fe.h>
@@ -124,6 +124,7 @@ static enum err connect_start(struct pg *c, struct errinfo *ei)
     if (!c->conn)
         return err_set(ei, ERR_DB_GONE, "cannot connect to the database: out of memory");
     c->pool->open++;
+    secret_add(sv_of(PQpass(c->conn))); /* wherever libpq found it: a file, a service, the environment */
     if (PQstatus(c->conn) == CONNECTION_BAD)
         return gone(c, "cannot connect to the database", ei);
     return ERR_OK;

@@ -2,8 +2,7 @@
  * variables nor service files, and a second reading of those would one day differ from libpq's. */
 #include "store/pg_url.h"
 #include "base/file.h"
-#include "base/log.h"
-#include "base/str.h"
+#include "base/secret.h"
 #include "net/guard.h"
 #include "store/pg_impl.h"
 #include <libpq-fe.h>
@@ -67,11 +66,25 @@ static enum err judge_service(const PQconninfoOption *said, struct errinfo *ei)
 
 /* ---- the whole ---- */
 
-static enum err misread(PGconn *c, struct errinfo *ei)
+/* libpq quotes what it stumbled over, which may be any piece of a password. */
+static enum err misread(const char *url, const char *why, struct errinfo *ei)
 {
-    struct sv text = sv_trim(sv_of(PQerrorMessage(c))), line = {"", 0};
+    struct sv text = sv_trim(sv_of(why)), line = {"", 0}, part;
+    secret_add_url(url);
+    if (strchr(url, '@') || secret_parts(sv_of(url), false, &part, 1) > 0)
+        return err_set(ei, ERR_USAGE,
+                       "database url not understood: it takes postgresql://user:password@host:port/database, with %%40 "
+                       "for '@' and %%2F for '/' in the password");
     (void)sv_split(&text, '\n', &line);
     return err_set(ei, ERR_USAGE, "database url not understood: " SV_FMT, SV_ARG(sv_trim(line)));
+}
+
+/* As libpq marks what is not to be shown. */
+static void hide_secrets(const PQconninfoOption *all)
+{
+    for (; all && all->keyword; all++)
+        if (all->val && all->dispchar[0] == '*')
+            secret_add(sv_of(all->val));
 }
 
 /* No port has that number, so that libpq reads all and then stops, before it looks up or dials anything. */
@@ -87,8 +100,9 @@ static enum err judge_places(const char *url, struct errinfo *ei)
     PGconn *c = read_only(url);
     PQconninfoOption *all = c ? PQconninfo(c) : NULL;
     enum err err = all ? ERR_OK : err_set(ei, ERR_USAGE, "database url not understood: out of memory");
+    hide_secrets(all);                               /* those of variables and service files too */
     if (!err && !strstr(PQerrorMessage(c), NO_PORT)) /* it did not come as far as the port */
-        err = misread(c, ei);
+        err = misread(url, PQerrorMessage(c), ei);
     for (const PQconninfoOption *o = all; !err && o && o->keyword; o++)
         if (o->val && (strcmp(o->keyword, "host") == 0 || strcmp(o->keyword, "hostaddr") == 0))
             err = judge_list(o->val, ei);
@@ -102,13 +116,10 @@ enum err pg_url_judge(const char *url, struct errinfo *ei)
     char *why = NULL;
     PQconninfoOption *said = PQconninfoParse(url, &why);
     if (!said) {
-        enum err err = err_set(ei, ERR_USAGE, "database url not understood: " SV_FMT, SV_ARG(sv_trim(sv_of(why))));
+        enum err err = misread(url, why, ei);
         PQfreemem(why);
         return err;
     }
-    for (const PQconninfoOption *o = said; o->keyword; o++)
-        if (o->val && strcmp(o->keyword, "password") == 0)
-            log_add_secret(o->val);
     enum err err = judge_service(said, ei);
     PQconninfoFree(said);
     return err ? err : judge_places(url, ei);

@@ -2,6 +2,7 @@
 #include "drive/api/api.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/api/dialect.h"
 #include "drive/api/scheme.h"
 #include "drive/cmd.h"
@@ -96,6 +97,7 @@ void api_free(struct api **a)
     if ((*a)->peer)
         httpc_peer_free(&(*a)->peer);
     api_space_free(&(*a)->own_space);
+    secret_drop(sv_of((*a)->token));
     mem_free((*a)->token);
     mem_free((*a)->app_version);
     mem_free((*a)->tree);
@@ -176,6 +178,8 @@ unsigned api_pages(const struct api *a)
 void api_set_token(struct api *a, struct sv token)
 {
     struct buf cookie = BUF_INIT(16 * 1024);
+    secret_add(token);
+    secret_drop(sv_of(a->token));
     MEM_FREE(a->token);
     a->token_since = mono_now();
     if (!a->peer) {

@@ -2,6 +2,7 @@
  * (portal-post) or of a form with a file field (portal-form) to the URL itself. A portal lets somebody in by HTTP's own
  * headers, or by a login form that hands out cookies. */
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/api/dialect.h"
 #include "drive/api/http_auth.h"
 #include "drive/api/scheme.h"
@@ -51,6 +52,12 @@ static struct sv cookie_name(const char *pair)
     return name;
 }
 
+static struct sv cookie_value(const char *pair)
+{
+    struct sv rest = sv_of(pair), name;
+    return sv_split(&rest, '=', &name) ? rest : SV("");
+}
+
 static void take_cookie(void *arg, struct sv header)
 {
     struct portal *p = arg;
@@ -65,6 +72,8 @@ static void take_cookie(void *arg, struct sv header)
         mem_free(text);
         return;
     }
+    secret_add(cookie_value(text));
+    secret_drop(cookie_value(p->cookies[at]));
     mem_free(p->cookies[at]); /* NULL where it is a new one */
     p->cookies[at] = text;
     p->n_cookies += at == p->n_cookies;

@@ -1,5 +1,6 @@
 #include "drive/stack/manifest.h"
 #include "base/file.h"
+#include "base/secret.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +91,8 @@ static bool read_all(struct manifest *m, const struct json *o)
                 number(o, "folders", &f->folders) && number(o, "files", &f->files) && number(o, "bytes", &f->bytes) &&
                 number(o, "objects_stored", &f->objects) && (!seeded || f->is_seeded);
     m->postgres = (int64_t)postgres;
+    secret_add(sv_of(m->file_key));
+    secret_add(sv_of(m->s3_secret));
     f->size = m->database.size + m->objects.size;
     return fine;
 }

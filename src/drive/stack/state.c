@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/secret.h"
 #include "drive/stack/fixture.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/ports.h"
@@ -59,12 +59,20 @@ static const char *real_folder(const struct stack *s, const char *name)
     return path;
 }
 
+static void hide_secrets(const struct stack *s)
+{
+    const char *const all[] = {s->password, s->s3_secret, s->jwt_secret, s->file_key};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        secret_add(sv_of(all[i]));
+}
+
 void stack_state_init(struct stack *s)
 {
     random_hex(s->password, sizeof s->password - 1);
     random_hex(s->s3_secret, sizeof s->s3_secret - 1);
     random_hex(s->jwt_secret, sizeof s->jwt_secret - 1);
     random_hex(s->file_key, sizeof s->file_key - 1);
+    hide_secrets(s);
     name_project(s);
     for (int i = 0; i < PART_COUNT; i++) {
         struct part *p = &s->parts[i];
@@ -105,6 +113,7 @@ static void load_fields(struct stack *s, const struct json *root)
     text_field(root, "jwt_secret", s->jwt_secret, sizeof s->jwt_secret);
     text_field(root, "account", s->account, sizeof s->account);
     text_field(root, "file_key", s->file_key, sizeof s->file_key);
+    hide_secrets(s);
     mem_free(s->server_args);
     s->server_args = mem_strdup(json_str(json_get(root, "server_args")));
     for (int i = 0; i < PART_COUNT; i++)

@@ -1,6 +1,7 @@
 /* Whom a client of a WebDAV server is and where it works: the URL taken apart, the sign-in, the one folder of ours. */
 #include "drive/webdav/session.h"
 #include "base/mem.h"
+#include "base/secret.h"
 #include "drive/api/scheme.h"
 #include "drive/target.h"
 #include "drive/webdav/cloud.h"
@@ -55,6 +56,8 @@ void webdav_close(struct api *a)
 static void dav_set_login(struct dav *d, const char *user, const char *password)
 {
     char *u = mem_strdup(password ? user : NULL), *p = mem_strdup(password);
+    if (p)
+        secret_add_basic(sv_of(user), sv_of(password));
     mem_free(d->user);
     mem_free(d->password);
     d->user = u;
