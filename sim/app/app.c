@@ -189,6 +189,7 @@ enum err app_init(struct app *a, struct worker *w, uint32_t index, struct errinf
         return e;
     stream_init(a);
     a->background.timer.fn = on_background_timer;
+    a->background.gather_cause = CAUSE_RELIST;
     a->foreground.timer.fn = on_foreground_timer;
     choose_folders(a);
     return ERR_OK;
@@ -233,6 +234,7 @@ void app_done(struct app *a)
 {
     if (a->api)
         api_free(&a->api);
+    mem_free(a->stream.memory.last_event_id);
     deliveries_done(a);
     view_done(&a->view);
 }

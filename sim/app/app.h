@@ -22,13 +22,15 @@ struct app_stream {
     struct timer timer; /* opens it again */
     struct backoff backoff;
     bool up, was_up;
-    bool heard;                         /* something came on it since it was opened */
-    bool replaying;                     /* opened again: what comes now may be repeated */
-    bool in_storm;                      /* broken on purpose, and not back yet */
-    bool session_stale;                 /* it was refused because the session had expired */
-    int64_t bytes_per_s;                /* a slow reader; 0: as it comes */
-    struct wall connected_at;           /* by the server's clock where it tells */
-    char last_event_id[APP_CURSOR_MAX]; /* "": none yet */
+    bool heard;               /* something came on it since it was opened */
+    enum cause cause;         /* of its opening: the first, or once more */
+    bool resumed;             /* it was asked to go on after what came last */
+    bool replaying;           /* opened again: what comes now may be repeated */
+    bool in_storm;            /* broken on purpose, and not back yet */
+    bool session_stale;       /* it was refused because the session had expired */
+    int64_t bytes_per_s;      /* a slow reader; 0: as it comes */
+    struct wall connected_at; /* by the server's clock where it tells */
+    struct api_stream_memory memory;
 };
 /* The background lane, sync.c's: what is due, and since when it is known. */
 struct app_background {
@@ -37,8 +39,9 @@ struct app_background {
     bool listed; /* the first full pass is done: actions wait for it as long as the window does */
     bool resync; /* everything open is to be listed */
     struct mono pass_from, heartbeat_due, minute_due;
-    struct mono gather_due; /* the question after events; us 0: none gathered */
-    struct mono retry_due;  /* nothing before this, after a failure; us 0: none */
+    struct mono gather_due;  /* the question after events; us 0: none gathered */
+    enum cause gather_cause; /* of that question, and of none else */
+    struct mono retry_due;   /* nothing before this, after a failure; us 0: none */
     struct backoff backoff;
     char cursor[APP_CURSOR_MAX]; /* of the change feed; "": not known */
 };

@@ -13,6 +13,7 @@ struct stream_tally {
     uint64_t replayed, resyncs;         /* frames: changes repeated after a reconnect; told to list everything */
     uint64_t slow_ended;                /* streams of slow readers that ended */
     uint64_t refused_in_storm;          /* 429 */
+    bool retry_capped;                  /* "retry:" asked for more than is waited: told once */
     uint32_t broken, back;              /* by the storm; opened again since */
     struct mono storm_from, storm_over; /* us 0: none; not over */
     uint64_t replayed_before, resyncs_before;

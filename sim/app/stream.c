@@ -1,4 +1,5 @@
 #include "sim/app/stream.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "sim/app/call.h"
 #include "sim/app/delivery.h"
@@ -11,6 +12,7 @@
 
 #define RECONNECT_FIRST_US (1 * US_PER_S)
 #define RECONNECT_MOST_US  (30 * US_PER_S)
+#define RETRY_MOST_US      (60 * US_PER_S) /* what "retry:" may ask for */
 #define STEADY_US          (5 * US_PER_S)
 #define DEAF_US            (5 * US_PER_S)
 
@@ -29,43 +31,45 @@ void stream_init(struct app *a)
     a->stream.timer.fn = on_timer;
 }
 
+/* Of what the server's "retry:" asks, which holds for all reconnects. */
+static int64_t asked_wait(struct app *a)
+{
+    int64_t asked = a->stream.memory.retry_us;
+    char text[32];
+    if (asked > RETRY_MOST_US && !a->w->streams.retry_capped) {
+        a->w->streams.retry_capped = true;
+        LOGW("run", "the server asks event streams to wait %s before they come back (retry:): 1 min at most is waited",
+             str_duration(text, sizeof(text), asked));
+    }
+    asked = asked < RETRY_MOST_US ? asked : RETRY_MOST_US;
+    return asked ? pace_throttle_wait_us(asked, 0, &a->rng) : 0;
+}
+
 static int64_t next_wait(struct app *a)
 {
-    return backoff_next_us(&a->stream.backoff, &a->rng, RECONNECT_FIRST_US, RECONNECT_MOST_US);
+    int64_t wait = backoff_next_us(&a->stream.backoff, &a->rng, RECONNECT_FIRST_US, RECONNECT_MOST_US),
+            asked = asked_wait(a);
+    return wait > asked ? wait : asked;
 }
 
 /* ---- what comes ---- */
 
-/* What was missed while the stream was down: the feed tells by its cursor, ids make the server replay or say resync;
- * without both everything is listed again. Without an id there is a gap that the stream does not fill. */
-static void caught_up(struct app *a)
-{
-    a->w->meter.interval.reconnects++;
-    if (a->w->server.caps & API_CAP_FEED)
-        a->background.gather_due = mono_now();
-    else if (a->stream.last_event_id[0] == '\0')
-        a->background.resync = true;
-    if (a->stream.last_event_id[0] == '\0')
-        witness_stream(a, LEDGER_RESYNC, NULL);
-    app_kick_background(a);
-}
-
-static void on_open(void *arg, int status)
+static void on_open(void *arg)
 {
     struct app *a = arg;
-    if (status != 200)
-        return; /* on_close follows and tells why */
-    struct api_result r = {.outcome = OUT_OK, .status = status, .sent = a->stream.sent, .done = mono_now()};
+    struct api_result r = {.outcome = OUT_OK, .status = 200, .sent = a->stream.sent, .done = mono_now()};
     meter_reach(&a->w->meter, &r);
     meter_record(&a->w->meter, OP_STREAM, &r, (struct mono){0});
     meter_stream_up(&a->w->meter);
-    bool again = a->stream.was_up;
+    a->w->meter.interval.reconnects += a->stream.was_up;
+    bool gap = a->stream.was_up && !a->stream.resumed; /* which the stream does not fill */
     a->stream.up = a->stream.was_up = true;
     a->stream.heard = false;
     a->stream.connected_at = wall_now();
     witness_stream(a, LEDGER_STREAM_UP, NULL);
-    if (again)
-        caught_up(a);
+    if (gap)
+        witness_stream(a, LEDGER_RESYNC, NULL);
+    sync_stream_open(a, a->stream.resumed, false);
     if (a->stream.in_storm)
         storm_back(a->w);
     a->stream.in_storm = false;
@@ -84,9 +88,8 @@ static void on_event(void *arg, const struct api_event *ev)
 {
     struct app *a = arg;
     a->stream.heard = true;
-    if (ev->cursor[0] && strlen(ev->cursor) < sizeof(a->stream.last_event_id))
-        (void)str_fit(a->stream.last_event_id, sizeof(a->stream.last_event_id), ev->cursor);
     if (ev->connected) {
+        sync_stream_open(a, a->stream.resumed, true);
         if (ev->at.us) /* by the server's clock, as the times of events are */
             a->stream.connected_at = ev->at;
         return;
@@ -112,8 +115,12 @@ static int64_t refused(struct app *a, const struct api_result *r)
         m->streams_refused++;
         m->interval.throttled++;
         a->w->streams.refused_in_storm += a->stream.in_storm;
-        return pace_throttle_wait_us(r->retry_after_us, a->stream.backoff.failures++, &a->rng);
+        int64_t told = pace_throttle_wait_us(r->retry_after_us, a->stream.backoff.failures++, &a->rng),
+                asked = asked_wait(a);
+        return told > asked ? told : asked;
     }
+    if (strcmp(r->code, API_CODE_NO_MORE) == 0)
+        return -1;
     if (r->status == 401) {
         a->stream.session_stale = true;
         a->stream.backoff.failures++;
@@ -121,8 +128,8 @@ static int64_t refused(struct app *a, const struct api_result *r)
         return -1; /* opened again with the new session */
     }
     int64_t wait = next_wait(a),
-            asked = r->retry_after_us < 0 ? 0 : pace_throttle_wait_us(r->retry_after_us, 0, &a->rng);
-    return wait > asked ? wait : asked;
+            told = r->retry_after_us < 0 ? 0 : pace_throttle_wait_us(r->retry_after_us, 0, &a->rng);
+    return wait > told ? wait : told;
 }
 
 static void went_down(struct app *a, enum ledger_stream how)
@@ -140,16 +147,22 @@ static void went_down(struct app *a, enum ledger_stream how)
 static void give_up_event(struct app *a, const struct api_result *r)
 {
     meter_record(&a->w->meter, OP_STREAM, r, (struct mono){0});
-    a->stream.last_event_id[0] = '\0';
+    MEM_FREE(a->stream.memory.last_event_id);
     a->background.resync = true;
     app_kick_background(a);
+}
+
+static void ended_at_once(struct app *a, const struct api_result *r)
+{
+    struct api_result failed = *r;
+    str_format(failed.reason, sizeof(failed.reason), "it ended before anything came on it: %s", r->reason);
+    meter_record(&a->w->meter, OP_STREAM, &failed, (struct mono){0});
 }
 
 static void on_close(void *arg, const struct api_result *r)
 {
     struct app *a = arg;
-    bool was_up = a->stream.up;
-    a->stream.handle = NULL;
+    bool was_up = a->stream.up, deaf = was_up && !a->stream.heard && !a->stream.bytes_per_s;
     went_down(a, LEDGER_STREAM_DOWN);
     if (worker_draining(a->w))
         return;
@@ -158,6 +171,8 @@ static void on_close(void *arg, const struct api_result *r)
     int64_t wait = refused(a, r);
     if (r->err == ERR_LIMIT)
         give_up_event(a, r);
+    else if (deaf)
+        ended_at_once(a, r);
     else if (!was_up && r->outcome != OUT_THROTTLED && r->status != 401 && strcmp(r->code, API_CODE_ABSENT) != 0)
         meter_record(&a->w->meter, OP_STREAM, r, (struct mono){0});
     if (wait >= 0)
@@ -174,8 +189,10 @@ void stream_open(struct app *a)
         return;
     a->stream.sent = mono_now();
     a->stream.replaying = a->stream.was_up;
-    meter_requests(&a->w->meter, a->stream.was_up ? CAUSE_RECONNECT : CAUSE_SETUP, 1);
-    if (api_stream_open(&a->stream.handle, a->api, a->stream.last_event_id, &ops, a, &ei) != ERR_OK) {
+    a->stream.resumed = a->stream.memory.last_event_id;
+    a->stream.cause = a->stream.was_up ? CAUSE_RECONNECT : CAUSE_SETUP;
+    meter_requests(&a->w->meter, a->stream.cause, 1);
+    if (api_stream_open(&a->stream.handle, a->api, &a->stream.memory, &ops, a, &ei) != ERR_OK) {
         struct api_result r = {.outcome = OUT_TRANSPORT};
         snprintf(r.reason, sizeof(r.reason), "%s", err_message(&ei));
         meter_record(&a->w->meter, OP_STREAM, &r, (struct mono){0});
@@ -193,8 +210,7 @@ void stream_renewed(struct app *a, bool renewed)
 
 void stream_close(struct app *a, enum ledger_stream how)
 {
-    if (a->stream.handle)
-        api_stream_close(&a->stream.handle);
+    api_stream_close(&a->stream.handle);
     went_down(a, how);
 }
 

@@ -161,11 +161,12 @@ static bool has_feed(const struct app *a)
 /* The question after events, or the minute's. */
 static MAY_YIELD void check(struct app *a, bool minute)
 {
-    enum cause cause = minute ? CAUSE_MINUTE_CHECK : CAUSE_RELIST;
+    enum cause cause = minute ? CAUSE_MINUTE_CHECK : CAUSE_RELIST, asks = minute ? cause : a->background.gather_cause;
     a->background.gather_due.us = 0; /* events from here on ask again */
+    a->background.gather_cause = CAUSE_RELIST;
     if (minute)
         a->background.minute_due = mono_add(mono_now(), worker_poll_us(a->w));
-    bool had_feed = has_feed(a), ok = !had_feed || ask_changes(a, cause);
+    bool had_feed = has_feed(a), ok = !had_feed || ask_changes(a, asks);
     if (ok && !a->background.resync)
         ok = list_folders(a, (minute || had_feed) && !has_feed(a), cause); /* had_feed: it was lost just now */
     if (ok) {
@@ -213,7 +214,11 @@ static MAY_YIELD void first_pass(struct app *a)
 {
     if (a->background.pass_from.us == 0)
         a->background.pass_from = mono_now();
-    bool ok = !has_feed(a) || a->background.cursor[0] || ask_changes(a, CAUSE_SETUP);
+    bool ok = !has_feed(a) || a->background.cursor[0];
+    if (!ok) {
+        ok = ask_changes(a, CAUSE_SETUP);
+        a->background.resync = false; /* nothing is listed yet; from here on it counts */
+    }
     if (ok)
         ok = first_listings(a);
     if (worker_draining(a->w))
@@ -226,7 +231,6 @@ static MAY_YIELD void first_pass(struct app *a)
     struct api_result r = {.outcome = OUT_OK, .sent = a->background.pass_from, .done = mono_now()};
     meter_record(&a->w->meter, OP_FULL_PASS, &r, a->arrived);
     a->background.listed = true;
-    a->background.resync = false;
     a->w->fleet.moved = r.done;
     app_kick_foreground(a);
     if (++a->w->fleet.listed == a->w->fleet.n)
@@ -268,6 +272,21 @@ void sync_event(struct app *a, const struct api_event *ev)
         mark_named(a, ev);
     if (a->background.gather_due.us == 0 && !ev->resync)
         a->background.gather_due = mono_add(mono_now(), GATHER_US + (int64_t)(rng_unit(&a->rng) * GATHER_SPREAD));
+    app_kick_background(a);
+}
+
+/* Without a feed all that was listed before is asked for again, unless the stream goes on where it ended. What is not
+ * listed yet is no longer dirty once it is. */
+void sync_stream_open(struct app *a, bool resumed, bool certain)
+{
+    struct mono due = certain ? mono_now() : mono_add(mono_now(), GATHER_US);
+    if (!has_feed(a) && resumed)
+        return;
+    for (uint32_t at = 0; at < a->view.n && !has_feed(a); at++)
+        a->view.open[at].dirty |= !a->view.open[at].gone;
+    if (a->background.gather_due.us == 0 || mono_before(due, a->background.gather_due))
+        a->background.gather_due = due;
+    a->background.gather_cause = a->stream.cause;
     app_kick_background(a);
 }
 

@@ -105,14 +105,14 @@ static void size_rows(struct doctor *d)
 /* ---- the target ---- */
 
 struct stream_look {
-    int status;
+    bool open;
     struct done done;
 };
 
-static void on_stream_open(void *arg, int status)
+static void on_stream_open(void *arg)
 {
     struct stream_look *l = arg;
-    l->status = status;
+    l->open = true;
     done_set(&l->done);
 }
 
@@ -124,7 +124,7 @@ static void on_stream_event(void *arg, const struct api_event *ev)
 static void on_stream_close(void *arg, const struct api_result *r)
 {
     struct stream_look *l = arg;
-    l->status = r->status;
+    (void)r;
     done_set(&l->done);
 }
 
@@ -137,9 +137,8 @@ static MAY_YIELD bool has_events(struct doctor *d, struct api *a)
     if (api_stream_open(&stream, a, NULL, &ops, &look, &ei))
         return false;
     done_wait_until(d->ctx->loop, &look.done, mono_add(mono_now(), 5 * US_PER_S));
-    if (look.status == 200)
-        api_stream_close(&stream);
-    return look.status == 200;
+    api_stream_close(&stream);
+    return look.open;
 }
 
 #define LISTINGS_MOST 30

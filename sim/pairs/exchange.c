@@ -10,9 +10,9 @@
 
 /* ---- the receiver's stream ---- */
 
-static void on_open(void *arg, int status)
+static void on_open(void *arg)
 {
-    (void)arg, (void)status;
+    (void)arg;
 }
 
 static void on_event(void *arg, const struct api_event *ev)
@@ -20,7 +20,7 @@ static void on_event(void *arg, const struct api_event *ev)
     struct post *post = arg;
     if (ev->connected)
         post->open = true;
-    else if (strcmp(ev->name, post->name) == 0 || (post->id[0] && strcmp(ev->file_id, post->id) == 0)) {
+    else if (strcmp(ev->name, post->name) == 0 || (post->id[0] && ev->file_id && strcmp(ev->file_id, post->id) == 0)) {
         post->events++;
         post->last = mono_now();
     } else
@@ -212,8 +212,7 @@ void pairs_exchange(struct couple *c, const struct due_pair *pair)
     sem_take(p->w->loop, places, 1);
     p->last_begun = mono_now();
     bool ok = open_stream(c, &stream, pair->due) && exchange_all(c, pair);
-    if (stream && !c->post.closed)
-        api_stream_close(&stream);
+    api_stream_close(&stream);
     sem_give(places, 1);
     p->succeeded += ok;
     p->failed += !ok;

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "drive/limits.h"
 #include "drive/wire.h"
+#include "net/http_date.h"
 #include "sim/app/pace.h"
 #include "sim/reads/read.h"
 
@@ -130,7 +131,7 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
         char code[WIRE_CODE_MAX];
         const char *wrong = NULL;
         enum err e = httpc_perform(api_peer(s->logins[s->turn++ % s->n_logins]), &req, &resp, &ei);
-        int64_t wait = resp.status == 429 ? wire_retry_after_us(http_resp_header(&resp, "Retry-After"), wall_now()) : 0;
+        int64_t wait = resp.status == 429 ? http_wait_us(&resp, wall_now()) : 0;
         s->requests++;
         out->status = resp.status;
         if (resp.status != 429 && (row->kind != READ_KIND_FEED || out->us == 0)) /* of a feed, the first page */

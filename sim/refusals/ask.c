@@ -2,6 +2,7 @@
  * and one that a server takes instead of refusing it is given up after a bound. */
 #include "base/mem.h"
 #include "drive/wire.h"
+#include "net/http_date.h"
 #include "sim/refusals/stage.h"
 
 #include <stdio.h>
@@ -136,7 +137,7 @@ void refusal_request(struct stage *s, struct httpc_peer *peer, const struct http
         str_format(out->reason, sizeof(out->reason), "%s", err_message(&ei));
     else
         answer_read(out, (struct sv){buf_cstr(&resp.body), resp.body.len});
-    out->retry_after_us = wire_retry_after_us(http_resp_header(&resp, "Retry-After"), wall_now());
+    out->retry_after_us = http_retry_after_us(&resp, wall_now());
     if (out->err == ERR_OK && req->expect_100 && resp.bytes_up > 0 && out->us < US_PER_S / 2)
         str_format(out->besides, sizeof(out->besides), "the body was asked for nevertheless");
     http_resp_done(&resp);

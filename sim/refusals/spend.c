@@ -111,20 +111,17 @@ bool refusal_spend_logins(struct stage *s, const struct refusal *f, char *why, s
 /* ---- event streams of a login ---- */
 
 struct attempt {
-    struct api_stream **stream;
     struct done done;
-    int status;
     struct answer *out;
 };
 
-static void on_open(void *arg, int status)
+static void on_open(void *arg)
 {
     struct attempt *t = arg;
     if (!t->out)
         return;
-    t->out->status = status;
-    if (status / 100 == 2)
-        done_set(&t->done);
+    t->out->status = 200;
+    done_set(&t->done);
 }
 
 static void on_event(void *arg, const struct api_event *ev)
@@ -136,7 +133,6 @@ static void on_event(void *arg, const struct api_event *ev)
 static void on_close(void *arg, const struct api_result *r)
 {
     struct attempt *t = arg;
-    *t->stream = NULL;
     if (!t->out)
         return;
     t->out->err = r->status ? ERR_OK : r->err;
@@ -154,7 +150,7 @@ static MAY_YIELD void try_stream(struct stage *s, struct api *a, struct stage_st
     struct errinfo ei = {0};
     struct attempt *t = mem_zalloc(sizeof(*t));
     *out = (struct answer){.retry_after_us = -1};
-    *t = (struct attempt){.stream = &at->stream, .out = out};
+    *t = (struct attempt){.out = out};
     at->attempt = t;
     struct mono sent = mono_now();
     s->requests++;
@@ -171,8 +167,7 @@ static MAY_YIELD void try_stream(struct stage *s, struct api *a, struct stage_st
 
 static void drop(struct stage_stream *at)
 {
-    if (at->stream)
-        api_stream_close(&at->stream);
+    api_stream_close(&at->stream);
     MEM_FREE(at->attempt);
 }
 

@@ -51,7 +51,8 @@ double plan_app_requests(const struct plan *p, int64_t within_us)
 {
     double seconds = (double)within_us / US_PER_S, minutes = seconds / 60;
     struct action_cost c = mean_action(p);
-    double start = 2 + p->open_folders; /* stream, cursor, first full pass */
+    double start =
+        2 + p->open_folders + (p->events && p->feed); /* stream, cursor, first pass, what changed meanwhile */
     double looks = p->poll_us ? seconds * US_PER_S / (double)p->poll_us : minutes;
     double checks = p->feed ? looks : looks * p->open_folders;
     double heartbeats = 1 + minutes;

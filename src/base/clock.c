@@ -152,6 +152,28 @@ static unsigned days_in_month(unsigned year, unsigned month)
     return days[month - 1] + (month == 2 && leap);
 }
 
+bool wall_of_civil(struct wall *out, const struct civil *c)
+{
+    if (c->month < 1 || c->month > 12 || c->day < 1 || c->day > days_in_month(c->year, c->month) || c->hour > 23 ||
+        c->min > 59 || c->sec > 60)
+        return false;
+    int64_t s = days_from_civil(c->year, c->month, c->day) * 86400 + c->hour * 3600 + c->min * 60 + c->sec;
+    out->us = s * US_PER_S;
+    return true;
+}
+
+struct civil wall_civil(struct wall t)
+{
+    int64_t s = floor_div(t.us, US_PER_S), days = floor_div(s, 86400), in_day = s - days * 86400, year;
+    struct civil c = {.hour = (unsigned)(in_day / 3600), .min = (unsigned)(in_day / 60 % 60)};
+
+    civil_from_days(days, &year, &c.month, &c.day);
+    c.year = (unsigned)year;
+    c.sec = (unsigned)(in_day % 60);
+    c.weekday = (unsigned)(days + 4 - 7 * floor_div(days + 4, 7)); /* 1970-01-01 was a Thursday */
+    return c;
+}
+
 static int64_t parse_fraction(const char **s)
 {
     int64_t us = 0, unit = US_PER_S / 10;
@@ -183,16 +205,18 @@ static bool parse_zone(const char **s, int64_t *offset_s)
 
 bool wall_parse(const char *s, struct wall *out)
 {
-    unsigned year, month, day, h, min, sec;
+    struct civil c = {0};
+    struct wall at;
     int64_t us = 0, offset_s;
 
-    if (!digits(&s, 4, &year) || !skip(&s, '-') || !digits(&s, 2, &month) || !skip(&s, '-') || !digits(&s, 2, &day))
+    if (!digits(&s, 4, &c.year) || !skip(&s, '-') || !digits(&s, 2, &c.month) || !skip(&s, '-') ||
+        !digits(&s, 2, &c.day))
         return false;
     if (!skip(&s, 'T') && !skip(&s, 't') && !skip(&s, ' '))
         return false;
-    if (!digits(&s, 2, &h) || !skip(&s, ':') || !digits(&s, 2, &min) || !skip(&s, ':') || !digits(&s, 2, &sec))
+    if (!digits(&s, 2, &c.hour) || !skip(&s, ':') || !digits(&s, 2, &c.min) || !skip(&s, ':') || !digits(&s, 2, &c.sec))
         return false;
-    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month) || h > 23 || min > 59 || sec > 60)
+    if (!wall_of_civil(&at, &c))
         return false;
     if (skip(&s, '.')) {
         if (*s < '0' || *s > '9')
@@ -201,7 +225,6 @@ bool wall_parse(const char *s, struct wall *out)
     }
     if (!parse_zone(&s, &offset_s) || *s)
         return false;
-    int64_t secs = days_from_civil(year, month, day) * 86400 + h * 3600 + min * 60 + sec - offset_s;
-    out->us = secs * US_PER_S + us;
+    out->us = at.us - offset_s * US_PER_S + us;
     return true;
 }

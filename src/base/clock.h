@@ -26,6 +26,11 @@ struct wall wall_now(void);
 char *wall_format(char *dst, size_t n, struct wall t);
 char *wall_format_seconds(char *dst, size_t n, struct wall t); /* "2026-11-30T09:01:32Z" */
 bool wall_parse(const char *s, struct wall *out);              /* ISO 8601 with Z or +hh:mm */
+struct civil {                                                 /* UTC; month and day from 1, weekday 0: Sunday */
+    unsigned year, month, day, hour, min, sec, weekday;
+};
+bool wall_of_civil(struct wall *out, const struct civil *c); /* false: no such date (weekday is not looked at) */
+struct civil wall_civil(struct wall t);                      /* of the years from 0 on */
 int64_t clock_thread_cpu_us(void);
 int64_t clock_process_cpu_us(void);
 #endif

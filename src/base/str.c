@@ -316,6 +316,9 @@ char *str_count(char *dst, size_t n, uint64_t value, const char *noun)
     return dst;
 }
 
+#define DAY_S  86400u
+#define YEAR_S 31556952u /* the mean Gregorian one */
+
 char *str_duration(char *dst, size_t n, int64_t us)
 {
     const char *sign = us < 0 ? "-" : "";
@@ -331,7 +334,11 @@ char *str_duration(char *dst, size_t n, int64_t us)
         str_format(dst, n, "%s%.1f s", sign, (double)v / 1e6);
     else if (s < 3600)
         str_format(dst, n, "%s%u min %u s", sign, (unsigned)(s / 60), (unsigned)(s % 60));
+    else if (s < 2 * DAY_S)
+        str_format(dst, n, "%s%u h %u min", sign, (unsigned)(s / 3600), (unsigned)(s / 60 % 60));
+    else if (s < 2 * YEAR_S)
+        str_format(dst, n, "%s%u days", sign, (unsigned)(s / DAY_S));
     else
-        str_format(dst, n, "%s%llu h %u min", sign, (unsigned long long)(s / 3600), (unsigned)(s / 60 % 60));
+        str_format(dst, n, "%s%s years", sign, str_thousands((char[32]){""}, 32, s / YEAR_S));
     return dst;
 }

@@ -51,5 +51,5 @@ char *str_thousands(char *dst, size_t n, uint64_t value);
 char *str_count(char *dst, size_t n, uint64_t value, const char *noun);
 #define COUNTED_LEN          96
 #define COUNTED(value, noun) str_count((char[COUNTED_LEN]){""}, COUNTED_LEN, (value), (noun))
-char *str_duration(char *dst, size_t n, int64_t us); /* "850 ms", "12.3 s", "4 min 10 s" */
+char *str_duration(char *dst, size_t n, int64_t us); /* "850 ms", "12.3 s", "4 min 10 s", "3 days" */
 #endif

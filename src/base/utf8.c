@@ -1,16 +1,22 @@
 #include "base/utf8.h"
 
+/* Bytes of the code point that the first byte begins; 0: it begins none. */
+static size_t announced(unsigned char first)
+{
+    if (first < 0x80)
+        return 1;
+    return first >= 0xC2 && first <= 0xDF ? 2 : (first & 0xF0) == 0xE0 ? 3 : first >= 0xF0 && first <= 0xF4 ? 4 : 0;
+}
+
 size_t utf8_next(struct sv s)
 {
     const unsigned char *p = (const unsigned char *)s.p;
 
     if (s.n == 0)
         return 0;
-    if (p[0] < 0x80)
-        return 1;
-    size_t len = p[0] >= 0xC2 && p[0] <= 0xDF ? 2 : (p[0] & 0xF0) == 0xE0 ? 3 : p[0] >= 0xF0 && p[0] <= 0xF4 ? 4 : 0;
-    if (!len || len > s.n)
-        return 0;
+    size_t len = announced(p[0]);
+    if (len < 2 || len > s.n)
+        return len == 1;
     for (size_t i = 1; i < len; i++)
         if ((p[i] & 0xC0) != 0x80)
             return 0;
@@ -18,6 +24,34 @@ size_t utf8_next(struct sv s)
     bool surrogate = p[0] == 0xED && p[1] >= 0xA0;
     bool beyond = p[0] == 0xF4 && p[1] >= 0x90;
     return overlong || surrogate || beyond ? 0 : len;
+}
+
+/* How far a sequence that utf8_next refuses goes well: what one replacement character stands for. */
+static size_t broken_part(struct sv s)
+{
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t len = announced(p[0]), n = 1;
+    unsigned low = p[0] == 0xE0 ? 0xA0 : p[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned high = p[0] == 0xED ? 0x9F : p[0] == 0xF4 ? 0x8F : 0xBF;
+
+    for (; n < len && n < s.n && p[n] >= low && p[n] <= high; n++, low = 0x80, high = 0xBF)
+        ;
+    return n;
+}
+
+enum err utf8_append_repaired(struct buf *out, struct sv s)
+{
+    enum err err = ERR_OK;
+
+    while (s.n && !err) {
+        size_t good = 0;
+        for (size_t len = 1; len && good < s.n; good += len)
+            len = utf8_next((struct sv){s.p + good, s.n - good});
+        err = good ? buf_append(out, s.p, good) : buf_append_str(out, "\xEF\xBF\xBD");
+        good = good ? good : broken_part(s);
+        s = (struct sv){s.p + good, s.n - good};
+    }
+    return err;
 }
 
 bool utf8_valid(struct sv s)

@@ -6,6 +6,8 @@
 
 size_t utf8_next(struct sv s); /* bytes of the well-formed code point at the front; 0: none */
 bool utf8_valid(struct sv s);
+/* Appends s decoded as the WHATWG Encoding standard does it: each maximal part of a broken sequence is one U+FFFD. */
+enum err utf8_append_repaired(struct buf *out, struct sv s) WARN_UNUSED;
 size_t utf8_length(struct sv s);                /* code points; s must be valid */
 size_t utf8_cut(struct sv s, size_t max_bytes); /* longest prefix of <= max_bytes that ends between code points */
 #endif

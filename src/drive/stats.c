@@ -156,19 +156,42 @@ static enum err fold_word(struct buf *out, struct sv word, bool keep)
     return err;
 }
 
+/* "3,168 years", "28 h": so long a time is no measurement that differs each time, and a reader has to see it. Returns
+ * the bytes of the number; 0: it is none of these. */
+static size_t long_time(struct sv text)
+{
+    static const char *const units[] = {"h", "day", "days", "year", "years"};
+    size_t n = 0, word = 0;
+
+    while (n < text.n && (is_digit(text.p[n]) || (n && text.p[n] == ',' && n + 1 < text.n && is_digit(text.p[n + 1]))))
+        n++;
+    if (!n || n == text.n || text.p[n] != ' ')
+        return 0;
+    struct sv unit = {text.p + n + 1, text.n - n - 1};
+    while (word < unit.n && is_word(unit.p[word]))
+        word++;
+    unit.n = word;
+    for (size_t i = 0; i < ARRAY_LEN(units); i++)
+        if (sv_eq_cstr(unit, units[i]))
+            return n;
+    return 0;
+}
+
 static enum err fold(struct buf *out, struct sv text)
 {
     enum err err = ERR_OK;
     bool first = true;
 
     while (text.n && !err) {
-        size_t n = 0;
+        size_t n = 0, shown = long_time(text);
         while (n < text.n && is_word(text.p[n]))
             n++;
         /* "\x1b" is an escaped byte, not a number. */
         bool escape = text.n > 3 && text.p[0] == '\\' && text.p[1] == 'x';
         if (escape)
             err = buf_append(out, text.p, n = 4);
+        else if (shown)
+            err = buf_append(out, text.p, n = shown);
         else if (n)
             err = fold_word(out, (struct sv){text.p, n}, first && n == 3);
         else

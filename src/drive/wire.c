@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const char *copy_str(const struct json *j, const char *key, struct arena *mem)
 {
@@ -108,64 +107,6 @@ bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CO
         str_shown(reason, reason_n, sv_of(message ? message : code));
     json_free(&j);
     return readable;
-}
-
-/* The next field before sep as a number in [0, most]; false when it is none. */
-static bool next_number(struct sv *rest, char sep, int64_t most, int *out)
-{
-    struct sv field;
-    int64_t v;
-    if (!sv_split(rest, sep, &field) || !sv_to_i64(field, &v) || v < 0 || v > most)
-        return false;
-    *out = (int)v;
-    return true;
-}
-
-static bool next_month(struct sv *rest, int *out)
-{
-    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    struct sv field;
-    if (!sv_split(rest, ' ', &field))
-        return false;
-    for (int i = 0; i < (int)ARRAY_LEN(months); i++) {
-        if (sv_eq_cstr(field, months[i])) {
-            *out = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* "Sun, 06 Nov 1994 08:49:37 GMT" (RFC 9110, 5.6.7), without strptime, which reads months in the user's language. */
-bool wire_http_date(struct sv s, struct wall *out)
-{
-    struct sv day_name;
-    struct tm tm = {0};
-    if (!sv_split(&s, ' ', &day_name) || !next_number(&s, ' ', 31, &tm.tm_mday) || !next_month(&s, &tm.tm_mon) ||
-        !next_number(&s, ' ', 9999, &tm.tm_year) || !next_number(&s, ':', 23, &tm.tm_hour) ||
-        !next_number(&s, ':', 59, &tm.tm_min) || !next_number(&s, ' ', 60, &tm.tm_sec))
-        return false;
-    tm.tm_year -= 1900;
-    out->us = (int64_t)timegm(&tm) * US_PER_S;
-    return true;
-}
-
-#define RETRY_MAX_S 86400
-
-int64_t wire_retry_after_us(struct sv value, struct wall now)
-{
-    int64_t s;
-    struct wall at;
-    value = sv_trim(value);
-    if (value.n == 0)
-        return -1;
-    if (sv_to_i64(value, &s))
-        return s < 0 ? -1 : (s > RETRY_MAX_S ? RETRY_MAX_S : s) * US_PER_S;
-    if (!wire_http_date(value, &at))
-        return -1;
-    int64_t left = at.us - now.us;
-    return left <= 0 ? 0 : left > RETRY_MAX_S * US_PER_S ? RETRY_MAX_S * US_PER_S : left;
 }
 
 int64_t wire_token_life_us(struct sv token)

@@ -24,9 +24,6 @@ bool wire_listing(const struct json *j, struct arena *mem, struct drive_listing 
  * validation error's first detail follows the sentence, as do a lock's holder and end. False when the body is no such
  * JSON (an HTML page): both "". */
 bool wire_error(struct sv body, char *reason, size_t reason_n, char code[WIRE_CODE_MAX]);
-/* Retry-After: seconds or an HTTP date. -1 when it is neither. */
-int64_t wire_retry_after_us(struct sv value, struct wall now);
-bool wire_http_date(struct sv s, struct wall *out); /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 /* The value of cookie `name` in one Set-Cookie header; false when it sets another one. Empty: the cookie is cleared. */
 bool wire_set_cookie(struct sv header, const char *name, struct sv *value);
 /* How long a JWT lives, from its iat to its exp (RFC 7519); -1 when it is none or does not say. Not verified: the

@@ -364,6 +364,7 @@ static const struct {
     {CURLE_PARTIAL_FILE, ERR_CLOSED, "closed in mid-answer by", PLAIN},
     {CURLE_RECV_ERROR, ERR_RESET, "connection reset by", WITH_ERRNO},
     {CURLE_SEND_ERROR, ERR_RESET, "connection reset while sending to", WITH_ERRNO},
+    {CURLE_BAD_CONTENT_ENCODING, ERR_PROTO, "a content coding that cannot be undone, from", PLAIN},
     {CURLE_BAD_FUNCTION_ARGUMENT, ERR_PROTO, "a first header line that continues none, from", PLAIN}, /* likewise */
     {CURLE_OUT_OF_MEMORY, ERR_LIMIT, "a header line of more than 100 KiB from", PLAIN}, /* its own limit, so told */
 };

@@ -99,15 +99,17 @@ void httpc_cancel(struct httpc *h, struct httpc_peer *p);
 /* A long-lived GET whose body is pushed to callbacks, on a connection of its own in the streams' multi. */
 struct httpc_stream;
 struct httpc_stream_ops {
-    void (*on_open)(void *arg, int status); /* headers complete, whatever the status; may be NULL */
-    /* A 2xx answer's body. false: close the stream (on_close still follows, with ERR_CANCELLED). */
-    bool (*on_data)(void *arg, const char *p, size_t n);
-    /* The last call; the stream is freed after it. status 0: no answer came. error_body: of an answer that is not 2xx,
-     * its first 4 KiB; retry_after: that header's value or {NULL,0}. err is ERR_OK for such an answer, ERR_CLOSED when
-     * the server ended a good stream. */
-    void (*on_close)(void *arg, enum err err, int status, const struct buf *error_body, struct sv retry_after);
+    /* Head complete, whatever the status. false: close the stream (on_close still follows, with ERR_CANCELLED). May be
+     * NULL. */
+    bool (*on_open)(void *arg, const struct http_resp *head);
+    bool (*on_data)(void *arg, const char *p, size_t n); /* a 2xx answer's body, decoded; false: the same */
+    /* The last call; the stream is freed after it, and the owner's handle is NULL already. status 0: no answer came.
+     * Head and body (its first 4 KiB) are those of an answer that is not 2xx. err is ERR_OK for such an answer,
+     * ERR_CLOSED when the server ended a good stream; why tells any other. */
+    void (*on_close)(void *arg, enum err err, const struct http_resp *r, const struct errinfo *why);
 };
-/* Declared dead, closed with ERR_TIMEOUT, when no byte came for idle_us (0: never). Strings are copied. */
+/* Declared dead, closed with ERR_TIMEOUT, when no byte came for idle_us (0: never). Strings are copied. *out has to
+ * live as long as the stream: it becomes NULL when that ends. */
 enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, const char *path,
                            const char *const *headers, int64_t idle_us, const struct httpc_stream_ops *ops, void *arg,
                            struct errinfo *ei) WARN_UNUSED;

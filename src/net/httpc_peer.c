@@ -269,6 +269,14 @@ void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value
     httpc_headers_set(&p->headers, name, value);
 }
 
+bool httpc_headers_have(const struct header_set *s, const char *line)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        if (sv_ieq(header_name(line), header_name(s->nodes[i].data)))
+            return true;
+    return false;
+}
+
 static bool replaced(const char *line, const char *const *own, size_t n_own)
 {
     for (size_t i = 0; i < n_own; i++)

@@ -53,6 +53,7 @@ void httpc_alias_init(struct alias *a, char kind, unsigned id, int port);
 struct curl_slist *httpc_alias_resolve(const struct alias *a, const struct origin *o, unsigned first);
 void httpc_origin_free(struct origin **o);
 void httpc_headers_set(struct header_set **s, const char *name, const char *value); /* value NULL removes */
+bool httpc_headers_have(const struct header_set *s, const char *line);              /* one of the line's name */
 void httpc_headers_release(struct header_set **s);
 /* Request headers first, then those of the peer that they do not replace. nodes has room for both. */
 struct curl_slist *httpc_header_list(const struct httpc_peer *p, const char *const *own, size_t n_own,

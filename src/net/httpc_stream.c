@@ -6,20 +6,20 @@
 #include <string.h>
 #include <sys/socket.h>
 
-enum { STREAM_BUFFER = 1024, ERROR_BODY_MAX = 4096, RETRY_AFTER_MAX = 64 };
+enum { STREAM_BUFFER = 1024, ERROR_BODY_MAX = 4096, HEADERS_MAX = 64 * 1024 };
 
 struct httpc_stream {
     struct transfer t;
     struct httpc_stream *next, **at;
-    struct task task; /* start, then remove */
+    struct httpc_stream **handle; /* the owner's */
+    struct task task;             /* start, then remove */
     struct timer idle;
     int64_t idle_us, bytes_per_s; /* bytes_per_s: read no faster; 0: as it comes */
     struct mono last_byte;
     const struct httpc_stream_ops *ops; /* NULL: closed by its owner, no further callback */
     void *arg;
-    int status; /* 0 until the head is complete */
+    struct http_resp resp; /* status 0 until the head is complete; of a good answer no more than that is kept */
     enum err err;
-    struct buf error_body, retry_after;
     struct curl_slist *resolve;
     struct header_set *headers;
     char **own; /* copies: the request's headers */
@@ -30,20 +30,15 @@ struct httpc_stream {
 
 static bool good(const struct httpc_stream *s)
 {
-    return s->status >= 200 && s->status < 300;
+    return s->resp.status >= 200 && s->resp.status < 300;
 }
 
 /* ---- callbacks ---- */
 
-static void keep_retry_after(struct httpc_stream *s, struct sv line)
+static size_t give_up(struct httpc_stream *s, enum err err)
 {
-    static const char name[] = "retry-after:";
-    if (line.n < sizeof name || !sv_ieq((struct sv){line.p, sizeof name - 1}, sv_of(name)))
-        return;
-    struct sv value = sv_trim((struct sv){line.p + sizeof name - 1, line.n - (sizeof name - 1)});
-    buf_reset(&s->retry_after);
-    if (buf_append(&s->retry_after, value.p, value.n) != ERR_OK)
-        LOGD("httpc", "an endless Retry-After is ignored");
+    s->err = err;
+    return 0;
 }
 
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
@@ -53,34 +48,40 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
     s->last_byte = loop_now(s->t.h->loop);
     if (s->ops == NULL)
         return 0;
-    keep_retry_after(s, (struct sv){p, n});
-    if (n > 2 || s->status != 0)
+    if (s->resp.status != 0)
+        return n; /* a trailer */
+    if (buf_append(&s->resp.headers, p, n) != ERR_OK)
+        return give_up(s, ERR_LIMIT);
+    if (n > 2 || (p[0] != '\r' && p[0] != '\n'))
         return n;
     long status = 0;
     curl_easy_getinfo(s->t.easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status < 200)
+    if (status < 200) {
+        buf_reset(&s->resp.headers); /* an interim answer */
         return n;
-    s->status = (int)status;
-    if (s->ops->on_open != NULL)
-        s->ops->on_open(s->arg, s->status);
+    }
+    s->resp.status = (int)status;
+    if (s->ops->on_open != NULL && !s->ops->on_open(s->arg, &s->resp))
+        return give_up(s, ERR_CANCELLED);
+    if (good(s))
+        buf_done(&s->resp.headers);
     return s->ops != NULL ? n : 0;
 }
 
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct httpc_stream *s = arg;
+    struct buf *kept = &s->resp.body;
     n *= size;
     s->last_byte = loop_now(s->t.h->loop);
     if (s->ops == NULL)
         return 0;
-    if (!good(s)) {
-        size_t room = s->error_body.max - s->error_body.len;
-        return buf_append(&s->error_body, p, n < room ? n : room) == ERR_OK ? n : 0;
+    if (!good(s)) { /* what is beyond the room is not waited for: it may be endless */
+        size_t room = kept->max - kept->len;
+        return buf_append(kept, p, n < room ? n : room) == ERR_OK && n <= room ? n : 0;
     }
-    if (!s->ops->on_data(s->arg, p, n)) {
-        s->err = ERR_CANCELLED;
-        return 0;
-    }
+    if (!s->ops->on_data(s->arg, p, n))
+        return give_up(s, ERR_CANCELLED);
     return s->ops != NULL ? n : 0;
 }
 
@@ -101,8 +102,7 @@ static void stream_free(struct httpc_stream *s)
     h->stats.streams--;
     curl_slist_free_all(s->resolve);
     httpc_headers_release(&s->headers);
-    buf_done(&s->error_body);
-    buf_done(&s->retry_after);
+    http_resp_done(&s->resp);
     for (size_t i = 0; i < s->n_own; i++)
         mem_free(s->own[i]);
     mem_free(s->own);
@@ -112,40 +112,49 @@ static void stream_free(struct httpc_stream *s)
 }
 
 /* The last callback, after libcurl has let go: the owner may open the next stream in it. */
-static void stream_end(struct httpc_stream *s, enum err err)
+static void stream_end(struct httpc_stream *s, enum err err, const struct errinfo *why)
 {
     const struct httpc_stream_ops *ops = s->ops;
-    curl_multi_remove_handle(s->t.multi->curl, s->t.easy);
+    if (s->t.easy != NULL)
+        curl_multi_remove_handle(s->t.multi->curl, s->t.easy);
     s->ops = NULL;
-    struct sv retry_after = {s->retry_after.data, s->retry_after.len};
+    LOGD("httpc", "%s: the stream ended: status %d, %s", s->target, s->resp.status, err_message(why));
+    if (ops != NULL)
+        *s->handle = NULL;
     if (ops != NULL && ops->on_close != NULL)
-        ops->on_close(s->arg, err, s->status, &s->error_body, retry_after);
+        ops->on_close(s->arg, err, &s->resp, why);
     stream_free(s);
 }
 
 void httpc_stream_finished(struct transfer *t, CURLcode rc)
 {
     struct httpc_stream *s = t->stream;
-    if (s->ops == NULL)
+    struct errinfo why = {0};
+    if (s->ops == NULL) {
         stream_free(s);
-    else if (s->err != ERR_OK)
-        stream_end(s, s->err);
-    else if (s->status != 0 && !good(s))
-        stream_end(s, ERR_OK); /* the refusal is what counts, whole or cut */
-    else if (rc == CURLE_OK || rc == CURLE_PARTIAL_FILE)
-        stream_end(s, ERR_CLOSED);
-    else
-        stream_end(s, httpc_explain(t, rc, NULL, NULL));
+        return;
+    }
+    enum err err = s->err;
+    if (err == ERR_LIMIT)
+        err = err_set(&why, err, "the answer's header is too large");
+    else if (err == ERR_OK && (rc == CURLE_OK || rc == CURLE_PARTIAL_FILE))
+        err = err_set(&why, ERR_CLOSED, "the server closed the stream");
+    else if (err == ERR_OK)
+        err = httpc_explain(t, rc, NULL, &why);
+    if (s->resp.status != 0 && !good(s))
+        err = ERR_OK; /* the refusal is what counts, whole or cut */
+    stream_end(s, err, &why);
 }
 
 static void on_idle(struct timer *t)
 {
     struct httpc_stream *s = container_of(t, struct httpc_stream, idle);
     struct mono dead = mono_add(s->last_byte, s->idle_us);
+    struct errinfo why;
     if (!mono_passed(dead))
         loop_timer_set(s->t.h->loop, t, dead);
     else
-        stream_end(s, ERR_TIMEOUT);
+        stream_end(s, err_set(&why, ERR_TIMEOUT, "timed out"), &why);
 }
 
 static void on_remove(struct task *t)
@@ -200,6 +209,8 @@ void httpc_stream_connects(struct httpc_stream *s, int fd)
     s->resolve = NULL;
 }
 
+static const char no_encoding[] = "Accept-Encoding:"; /* so that libcurl adds none */
+
 static void set_up(struct httpc_stream *s)
 {
     CURL *e = s->t.easy;
@@ -214,12 +225,15 @@ static void set_up(struct httpc_stream *s)
     }
     s->headers = s->t.peer->headers;
     s->headers->refs++;
+    if (!httpc_headers_have(s->headers, no_encoding))
+        s->own[s->n_own++] = mem_strdup(no_encoding);
     s->nodes = mem_realloc_array(NULL, s->n_own + s->headers->n, sizeof *s->nodes);
     struct curl_slist *list = httpc_header_list(s->t.peer, (const char *const *)s->own, s->n_own, s->nodes);
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, list);
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(e, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(e, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER);
+    curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, ""); /* not asked for (below), but decoded if a proxy compresses */
     if (s->bytes_per_s > 0)
         curl_easy_setopt(e, CURLOPT_MAX_RECV_SPEED_LARGE, (curl_off_t)s->bytes_per_s);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
@@ -234,7 +248,8 @@ static void on_start(struct task *t)
     s->last_byte = mono_now();
     s->t.easy = httpc_easy_new(&s->t);
     if (s->t.easy == NULL) {
-        stream_end(s, ERR_ENV);
+        struct errinfo why;
+        stream_end(s, err_set(&why, ERR_ENV, "libcurl has no room for a stream"), &why);
         return;
     }
     set_up(s);
@@ -275,8 +290,9 @@ enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, cons
     s->idle_us = idle_us;
     s->ops = ops;
     s->arg = arg;
-    buf_init(&s->error_body, ERROR_BODY_MAX);
-    buf_init(&s->retry_after, RETRY_AFTER_MAX);
+    s->handle = out;
+    buf_init(&s->resp.body, ERROR_BODY_MAX);
+    buf_init(&s->resp.headers, HEADERS_MAX);
     s->target = httpc_target(p->origin, path);
     while (headers != NULL && headers[s->n_own] != NULL)
         s->n_own++;

@@ -2,7 +2,7 @@
 #include "net/sse.h"
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/utf8.h"
 
 #include <string.h>
 
@@ -54,14 +54,20 @@ static void empty(struct buf *b)
 static enum err set(struct buf *b, struct sv value)
 {
     buf_reset(b);
-    return value.n > 0 ? buf_append(b, value.p, value.n) : ERR_OK;
+    return utf8_append_repaired(b, value);
+}
+
+enum err sse_resume(struct sse *s, const char *last_id)
+{
+    enum err err = set(&s->id, sv_of(last_id));
+    return err == ERR_OK ? set(&s->last_id, sv_of(last_id)) : err;
 }
 
 /* ---- fields ---- */
 
 static enum err field_data(struct sse *s, struct sv value)
 {
-    enum err err = buf_append(&s->data, value.p, value.n);
+    enum err err = utf8_append_repaired(&s->data, value);
     return err == ERR_OK ? buf_append_char(&s->data, '\n') : err;
 }
 
@@ -78,12 +84,11 @@ static enum err field_id(struct sse *s, struct sv value)
 
 static enum err field_retry(struct sse *s, struct sv value)
 {
-    int64_t ms;
     for (size_t i = 0; i < value.n; i++)
         if (value.p[i] < '0' || value.p[i] > '9')
             return ERR_OK;
-    if (sv_to_i64(value, &ms))
-        s->retry_ms = ms;
+    if (value.n > 0 && !sv_to_i64(value, &s->retry_ms))
+        s->retry_ms = INT64_MAX;
     return ERR_OK;
 }
 
@@ -108,6 +113,7 @@ static enum err dispatch(struct sse *s)
         s->data.data[--s->data.len] = '\0';
         struct sse_event ev = {
             .type = s->type.len > 0 ? buf_cstr(&s->type) : "message",
+            .type_n = s->type.len > 0 ? s->type.len : sizeof "message" - 1,
             .id = sse_last_id(s),
             .data = buf_cstr(&s->data),
             .data_n = s->data.len,

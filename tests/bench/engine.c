@@ -68,14 +68,15 @@ static bool on_data(void *arg, const char *p, size_t n)
     (void)arg, (void)p, (void)n;
     return true;
 }
-static void on_open(void *arg, int status)
+static bool on_open(void *arg, const struct http_resp *head)
 {
     (void)arg;
-    streams_up += status == 200;
+    streams_up += head->status == 200;
+    return true;
 }
-static void on_close(void *arg, enum err err, int status, const struct buf *error_body, struct sv retry_after)
+static void on_close(void *arg, enum err err, const struct http_resp *r, const struct errinfo *why)
 {
-    (void)arg, (void)err, (void)status, (void)error_body, (void)retry_after;
+    (void)arg, (void)err, (void)r, (void)why;
     streams_gone++;
 }
 
@@ -83,10 +84,10 @@ static void on_close(void *arg, enum err err, int status, const struct buf *erro
 static bool hold_streams(struct httpc *h, const char *url, size_t n, struct errinfo *ei)
 {
     static const struct httpc_stream_ops ops = {on_open, on_data, on_close};
+    static struct httpc_stream *s; /* nobody's: they end with h */
     struct mono until = mono_add(mono_now(), 60 * US_PER_S);
     for (size_t i = 0; i < n; i++) {
         struct httpc_peer *p = NULL;
-        struct httpc_stream *s = NULL;
         if (httpc_peer_new(&p, h, url, NULL, ei) != ERR_OK ||
             httpc_stream_open(&s, p, "/events", NULL, 0, &ops, NULL, ei) != ERR_OK)
             return false;

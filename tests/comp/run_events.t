@@ -10,7 +10,7 @@ use Time::HiRes qw(time);
 # ---- what mostly waits is started together
 my (%drive, %run);
 
-# Streams that are cut again and again, by a server that asks for 1.5 s of patience.
+# Streams that are cut again and again, by a server that asks for 1.5 s of patience, once.
 $drive{E08} = FakeDrive->new(sub_users => 1, folders => 4, files => 4, replay => 1, retry => 1500);
 $run{E08} = start_run($drive{E08}, qw(3 4 0 300));
 
@@ -31,7 +31,8 @@ sub check_of { my ($h, $name) = @_; return (grep { $_->{name} eq $name } @{ $h->
 subtest 'E08: streams that are cut come back with their last id, after the wait that the server asks for' => sub {
     my ($h, $d) = ($run{E08}, $drive{E08});
     ok in_window($h), 'running';
-    for (1 .. 2) {
+    $d->set(retry => 0); # what was asked once holds
+    for (1 .. 3) {
         $d->touch({ n => 2 });
         my $open = $d->count(qr{/events});
         my $cut = time;
@@ -42,11 +43,52 @@ subtest 'E08: streams that are cut come back with their last id, after the wait 
     }
     end_run($h);
     my @opened = grep { $_->{path} =~ m{/events} } @{ $d->log };
-    is scalar(@opened), 9, 'opened once, and once more after each cut: no tight loop';
-    is scalar(grep { !defined $_->{last_id} } @opened[ 3 .. 8 ]), 0, 'with the last id';
-    is $h->{json}{reconnects}, 6, 'counted';
-    like $h->{out}, qr/^streams +6 reconnects$/m, 'and shown';
+    is scalar(@opened), 12, 'opened once, and once more after each cut: no tight loop';
+    is scalar(grep { !defined $_->{last_id} } @opened[ 3 .. 11 ]), 0, 'with the last id';
+    is $h->{json}{reconnects}, 9, 'counted';
+    like $h->{out}, qr/^streams +9 reconnects$/m, 'and shown';
     is $h->{json}{failed}, 0, 'no failure' or diag $h->{out};
+};
+
+subtest 'ids move by blocks without data too, a bare one ends them, and broken UTF-8 is no reason to lose one' => sub {
+    my $d = FakeDrive->new(sub_users => 0, folders => 2, files => 2);
+    my $h = start_run($d, qw(1 2 0 300 --no-ledger));
+    ok in_window($h), 'running';
+    my $again = sub {
+        my ($raw, $want, $what) = @_;
+        $d->event({ raw => $raw });
+        my $open = $d->count(qr{/events});
+        $d->cut_streams;
+        ok wait_until(sub { $d->count(qr{/events}) > $open }), "back after $what";
+        is +(grep { $_->{path} =~ m{/events} } @{ $d->log })[-1]{last_id}, $want, $what;
+    };
+    $again->("id: one\n\n", 'one', 'a block with an id alone');
+    $again->(": nothing\n\n", 'one', 'a connection without any id');
+    $again->("id: two\ndata: {}\n", 'one', 'a block that was cut off');
+    $again->("id: a\0b\n\n", 'one', 'an id with a NUL');
+    $again->("id: \xE2\x80\xA6\n\n", "\xE2\x80\xA6", 'an id beyond ASCII');
+    $again->('id: ' . ('x' x 2000) . "\n\n", 'x' x 2000, 'a long id');
+    $again->("id\n\n", undef, 'a bare id');
+    end_run($h);
+};
+
+subtest 'what changed before the stream was open is asked for once it is' => sub {
+    for my $feed (1, 0) {
+        my $d = FakeDrive->new(sub_users => 0, folders => 3, files => 2, caps => { feed => $feed });
+        $d->rule(path => qr{/events}, delay => 1.5);
+        my $h = start_run($d, qw(1 3 0 300 --no-ledger));
+        ok wait_until(sub { $d->count(qr{^GET /api/files\?.*parentId}) >= 3 && $d->count(qr{/events}) }), 'listed, and the stream not open yet';
+        my $folder = $d->touch;
+        my $lists = $d->count(qr{^GET /api/files\?.*parentId});
+        ok wait_until(sub { $d->count(qr{^GET /api/files\?.*parentId}) > $lists }), 'listed again, long before the minute';
+        end_run($h);
+        my @again = (grep { $_->{path} =~ m{^/api/files\?.*parentId} } @{ $d->log })[ $lists .. $d->count(qr{^GET /api/files\?.*parentId}) - 1 ];
+        my @changed = grep { $_->{path} =~ /parentId=$folder\b/ } @again;
+        is scalar(@changed), 1, 'the folder that changed';
+        is scalar(@again), $feed ? 1 : 3, $feed ? 'and no other' : 'as nobody tells which, all';
+        is $d->count(qr{/changes\?cursor=}), $feed, $feed ? 'by one question' : 'without a question';
+        is $h->{json}{causes}{relist}, scalar(@again), 'counted as re-lists';
+    }
 };
 
 subtest 'E14: a storm of events is one pass at a time, and one again and again' => sub {

@@ -258,9 +258,9 @@ static void on_event(void *arg, const struct api_event *ev)
     MUST(ev->type && ev->cursor && ev->op <= OP_COUNT);
 }
 
-static void on_open(void *arg, int status)
+static void on_open(void *arg)
 {
-    (void)arg, (void)status;
+    (void)arg;
 }
 
 static void on_close(void *arg, const struct api_result *why)
@@ -274,12 +274,15 @@ static void call_stream(void)
 {
     static const struct api_stream_ops ops = {on_open, on_event, on_close};
     struct api_stream *s = NULL;
+    struct api_stream_memory memory = {.last_event_id = mem_strdup("e-1")};
     closed = false;
-    if (api_stream_open(&s, a, "e-1", &ops, NULL, NULL) != ERR_OK)
-        return;
+    if (api_stream_open(&s, a, &memory, &ops, NULL, NULL) != ERR_OK)
+        goto out;
     for (int i = 0; i < 1000 && !closed; i++)
         loop_step(loop, mono_add(mono_now(), US_PER_S));
-    MUST(closed);
+    MUST(closed && !s && r.outcome != OUT_OK);
+out:
+    mem_free(memory.last_event_id);
 }
 
 static void (*const calls[])(void) = {call_list,    call_list_folder, call_info,   call_search,  call_trash_list,

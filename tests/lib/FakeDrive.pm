@@ -12,6 +12,8 @@ package FakeDrive;
 #   $d->set(event_faults => ['drop', 'twice', 'swap']);   # what one of the streams gets of the next changes; 'late': 6 s
 #   replay => 1: Last-Event-ID is honoured, else answered by a resync; retry => MS: told to streams; backlog => BYTES:
 #   a stream that has so much unread is ended; idle_close => 1: each kept connection breaks when it is used again
+#   $d->set(stream => { text => BYTES, end => 'close' });  # what each event stream is, head and all; end 'reset' or
+#   'open' (never), pad => N bytes more, wait => SECONDS before the end
 #   $d->log; $d->count(qr{...}); $d->url; $d->state; $d->stop;
 #
 # Bodies of the initial files are shorter than any content header, so that they need not describe themselves; what is
@@ -602,6 +604,11 @@ on GET => qr{^/api/files/events$}, sub {
     my ($c, $a) = ($q->{c}, $q->{a});
     my $mine = grep { $_->{stream}{login} == $q->{login} } values %{ $a->{streams} };
     return $s->reply($q, 429, { error => 'Too many active connections.' }) if $mine >= $s->{c}{streams_per_login};
+    if (my $own = $s->{c}{stream}) {
+        $s->send_raw($c, $own->{text} . 'x' x ($own->{pad} // 0), 1);
+        $s->after($own->{wait} // 0, sub { $s->drop($c, $own->{end} eq 'reset') if !$c->{gone} }) if $own->{end} ne 'open';
+        return;
+    }
     $q->{log}{status} = 200;
     $c->{stream} = { account => $a, login => $q->{login} };
     $a->{streams}{ $c->{fd} } = $c;

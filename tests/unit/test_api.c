@@ -366,8 +366,8 @@ static void refusals_are_told_apart(void **state)
     assert_int_equal(api_heartbeat(f.api, &r), ERR_OK);
     assert_int_equal(r.retry_after_us, 9 * US_PER_S);
     assert_int_equal(api_heartbeat(f.api, &r), ERR_OK);
-    assert_int_equal(r.outcome, OUT_REFUSED); /* nobody waits for a day */
-    assert_string_equal(r.reason, "asked to wait 24 h 0 min: slow down");
+    assert_int_equal(r.outcome, OUT_REFUSED); /* nobody waits for years */
+    assert_string_equal(r.reason, "the server asked to wait 31 years, and 1 h at most is waited: slow down");
     assert_int_equal(api_storage(f.api, &st, &r), ERR_OK);
     assert_int_equal(st.used, 5);
     assert_int_equal(st.total, -1);
@@ -529,13 +529,15 @@ struct seen {
     char text[512];
     int opened, closed;
     enum outcome outcome;
+    struct api_result reason;
+    struct api_stream_memory memory;
     struct api_stream *stream;
     bool close_at_first;
 };
 
-static void on_open(void *arg, int status)
+static void on_open(void *arg)
 {
-    ((struct seen *)arg)->opened = status;
+    ((struct seen *)arg)->opened++;
 }
 
 static void on_event(void *arg, const struct api_event *ev)
@@ -556,7 +558,8 @@ static void on_close(void *arg, const struct api_result *r)
     struct seen *s = arg;
     s->closed = 1;
     s->outcome = r->outcome;
-    s->stream = NULL;
+    s->reason = *r;
+    assert_null(s->stream);
 }
 
 static const struct api_stream_ops stream_ops = {on_open, on_event, on_close};
@@ -580,19 +583,98 @@ static void events(void **state)
     struct errinfo ei = {0};
     struct seen s = {0};
     begin(&f, (const char *const[]){STREAM, NULL});
-    assert_int_equal(api_stream_open(&s.stream, f.api, "e-0", &stream_ops, &s, &ei), ERR_OK);
+    s.memory.last_event_id = mem_strdup("e-0");
+    assert_int_equal(api_stream_open(&s.stream, f.api, &s.memory, &stream_ops, &s, &ei), ERR_OK);
     struct mono deadline = mono_add(mono_now(), 5 * US_PER_S);
     while (!s.closed && mono_before(mono_now(), deadline))
         loop_step(f.loop, deadline);
-    assert_int_equal(s.opened, 200);
+    assert_int_equal(s.opened, 1);
     assert_int_equal(s.closed, 1);
     assert_int_equal(s.outcome, OUT_TRANSPORT);
-    assert_string_equal(s.text, "connected::-:-?!;file.uploaded:e-1:a:p;file.moved:e-2:b:-?;file.moved:e-2:c:q;"
+    assert_string_equal(s.text, "connected:e-0:-:-?!;file.uploaded:e-1:a:p;file.moved:e-2:b:-?;file.moved:e-2:c:q;"
                                 "resync:e-3:-:-?*;");
     assert_has(&f, 0, "GET /pre/api/files/events ");
     assert_has(&f, 0, "Last-Event-ID: e-0");
     assert_has(&f, 0, "Accept: text/event-stream");
+    assert_string_equal(s.memory.last_event_id, "e-3");
+    mem_free(s.memory.last_event_id);
     end(&f);
+}
+
+/* What is no event stream, and what a stream is remembered by. */
+static void answers_to_a_stream(void **state)
+{
+    (void)state;
+#define SSE(type)                    "HTTP/1.1 200 OK\r\n" type "Connection: close\r\nX: text/event-stream\r\n\r\nid: 5\nretry: 2000\n\n"
+#define OTHER(status, headers, body) "HTTP/1.1 " status "\r\n" headers "Connection: close\r\n\r\n" body
+    static const struct {
+        const char *answer;
+        int opened;
+        enum outcome outcome;
+        const char *code, *reason, *last_id;
+        int64_t retry_after_us, retry_us;
+    } rows[] = {
+        {SSE("Content-Type: text/event-stream\r\n"), 1, OUT_TRANSPORT, "", "the server closed the stream", "5", -1,
+         2 * US_PER_S},
+        {SSE("content-type: Text/Event-Stream ; charset=windows-1252\r\n"), 1, OUT_TRANSPORT, "",
+         "the server closed the stream", "5", -1, 2 * US_PER_S},
+        {SSE("Content-Type: text/event-stream;\r\n"), 1, OUT_TRANSPORT, "", "the server closed the stream", "5", -1,
+         2 * US_PER_S},
+        {SSE("Content-Type: text/event-stream;x bogus\r\n"), 1, OUT_TRANSPORT, "", "the server closed the stream", "5",
+         -1, 2 * US_PER_S},
+        {SSE("Content-Type: text/html\r\nContent-Type: text/event-stream\r\n"), 1, OUT_TRANSPORT, "",
+         "the server closed the stream", "5", -1, 2 * US_PER_S},
+        {SSE("Content-Type: text/html; charset=utf-8\r\n"), 0, OUT_WRONG, "",
+         "the server answered with text/html instead of an event stream", "old", -1, 0},
+        {SSE("Content-Type: text/x-bogus\r\n"), 0, OUT_WRONG, "",
+         "the server answered with text/x-bogus instead of an event stream", "old", -1, 0},
+        {SSE("Content-Type: text/event-streams\r\n"), 0, OUT_WRONG, "",
+         "the server answered with text/event-streams instead of an event stream", "old", -1, 0},
+        {SSE(""), 0, OUT_WRONG, "", "the server answered without a content type instead of an event stream", "old", -1,
+         0},
+        {SSE("Content-Type:\r\n"), 0, OUT_WRONG, "",
+         "the server answered without a content type instead of an event stream", "old", -1, 0},
+        {OTHER("204 No Content", "", ""), 0, OUT_WRONG, API_CODE_NO_MORE,
+         "the server wants no event stream to be opened again", "old", -1, 0},
+        {OTHER("205 Reset Content", "", ""), 0, OUT_WRONG, "", "no content of an event stream", "old", -1, 0},
+        {OTHER("206 Partial Content", "Content-Type: text/event-stream\r\n", "data: x\n\n"), 0, OUT_WRONG, "",
+         "no content of an event stream", "old", -1, 0},
+        {OTHER("304 Not Modified", "", ""), 0, OUT_WRONG, "", "HTTP 304 without a reason", "old", -1, 0},
+        {OTHER("302 Found", "Location: /login\r\n", ""), 0, OUT_CLIENT, "",
+         "the server redirects to /login, which is not followed", "old", -1, 0},
+        {OTHER("404 Not Found", "", "{\"message\":\"no\"}"), 0, OUT_CLIENT, API_CODE_ABSENT, "no", "old", -1, 0},
+        {OTHER("429 Slow", "Retry-After: 3\r\n", "{\"error\":\"Too many streams.\"}"), 0, OUT_THROTTLED, "",
+         "Too many streams.", "old", 3 * US_PER_S, 0},
+        {OTHER("429 Slow", "Retry-After: 99999999999\r\n", "{\"error\":\"Too many streams.\"}"), 0, OUT_REFUSED, "",
+         "the server asked to wait 3,168 years, and 1 h at most is waited: Too many streams.", "old", 3600 * US_PER_S,
+         0},
+        {OTHER("503 Down", "Retry-After: 86400\r\n", "{\"message\":\"down\"}"), 0, OUT_SERVER, "",
+         "the server asked to wait 25 h, and 1 h at most is waited: down", "old", 3600 * US_PER_S, 0},
+        {"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: unknown\r\nConnection: "
+         "close\r\n\r\nx",
+         1, OUT_TRANSPORT, "", "a content coding that cannot be undone, from", "old", -1, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct fixture f;
+        struct errinfo ei = {0};
+        struct seen s = {.memory = {.last_event_id = mem_strdup("old")}};
+        begin(&f, (const char *const[]){rows[i].answer, NULL});
+        assert_int_equal(api_stream_open(&s.stream, f.api, &s.memory, &stream_ops, &s, &ei), ERR_OK);
+        struct mono deadline = mono_add(mono_now(), 5 * US_PER_S);
+        while (!s.closed && mono_before(mono_now(), deadline))
+            loop_step(f.loop, deadline);
+        assert_int_equal(s.closed, 1);
+        if (s.opened != rows[i].opened || s.outcome != rows[i].outcome || strcmp(s.reason.code, rows[i].code) != 0 ||
+            strncmp(s.reason.reason, rows[i].reason, strlen(rows[i].reason)) != 0 ||
+            s.reason.retry_after_us != rows[i].retry_after_us || s.memory.retry_us != rows[i].retry_us)
+            fail_msg("row %zu: %d, %s, %s, \"%s\", %lld, %lld", i, s.opened, outcome_key(s.outcome), s.reason.code,
+                     s.reason.reason, (long long)s.reason.retry_after_us, (long long)s.memory.retry_us);
+        assert_string_equal(s.memory.last_event_id, rows[i].last_id);
+        mem_free(s.memory.last_event_id);
+        end(&f);
+    }
+#undef SSE
+#undef OTHER
 }
 
 static void a_stream_closed_by_its_own_callback(void **state)
@@ -630,6 +712,7 @@ int main(void)
         cmocka_unit_test(uploads),
         cmocka_unit_test(downloads),
         cmocka_unit_test(events),
+        cmocka_unit_test(answers_to_a_stream),
         cmocka_unit_test(a_stream_closed_by_its_own_callback),
     };
     return cmocka_run_group_tests_name("api", tests, NULL, NULL);

@@ -10,20 +10,21 @@ struct watch {
     char retry_after[64];
     struct done done;
     /* what a callback does: */
-    bool stop_on_data, close_on_data, close_on_open, free_peer_on_close;
+    bool stop_on_open, stop_on_data, close_on_data, close_on_open, free_peer_on_close;
     struct watch *open_on_close;
 };
 
 static void watch_open(struct watch *w, struct httpc_peer *p, const char *path, int64_t idle_us);
 
-static void on_open(void *arg, int status)
+static bool on_open(void *arg, const struct http_resp *head)
 {
     struct watch *w = arg;
     w->opens++;
-    w->status = status;
+    w->status = head->status;
     if (w->close_on_open)
         httpc_stream_close(&w->stream);
     done_set(&w->done);
+    return !w->stop_on_open;
 }
 
 static bool on_data(void *arg, const char *p, size_t n)
@@ -36,14 +37,16 @@ static bool on_data(void *arg, const char *p, size_t n)
     return !w->stop_on_data;
 }
 
-static void on_close(void *arg, enum err err, int status, const struct buf *error_body, struct sv retry_after)
+static void on_close(void *arg, enum err err, const struct http_resp *r, const struct errinfo *why)
 {
     struct watch *w = arg;
-    w->stream = NULL;
+    struct sv retry_after = r->status / 100 == 2 ? (struct sv){"", 0} : http_resp_header(r, "Retry-After");
+    assert_null(w->stream);
+    assert_true(err == ERR_OK || err == ERR_CANCELLED || why->msg[0]);
     w->closes++;
     w->err = err;
-    w->status = status;
-    assert_int_equal(buf_append(&w->error_body, buf_cstr(error_body), error_body->len), ERR_OK);
+    w->status = r->status;
+    assert_int_equal(buf_append(&w->error_body, buf_cstr(&r->body), r->body.len), ERR_OK);
     snprintf(w->retry_after, sizeof w->retry_after, SV_FMT, SV_ARG(retry_after));
     if (w->open_on_close != NULL)
         watch_open(w->open_on_close, w->peer, "/2", 0);
@@ -175,6 +178,78 @@ static void a_large_error_body_is_cut(void **state)
     httpc_peer_free(&p);
     stub_stop(s);
     mem_free(text);
+}
+
+/* As a proxy compresses a stream that nobody asked it to: each event as soon as its bytes are there. The client says
+ * what it has seen by ending its side. */
+static void compressed(struct stub *s, int fd, int number)
+{
+    static const char first[] =
+        "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\x4a\x49\x2c\x49\xb4\x52\x30\xe4\xe2\x02\x00\x00\x00"
+        "\xff\xff"; /* "data: 1\n\n", flushed */
+    char head[8192];
+    (void)number;
+    if (!stub_head(s, fd, head, sizeof head))
+        return;
+    stub_send(fd, EVENTS "Content-Encoding: gzip\r\n\r\n");
+    for (size_t i = 0; i < sizeof first - 1; i++)
+        (void)!send(fd, first + i, 1, MSG_NOSIGNAL);
+    stub_drain(fd);
+}
+
+static void a_compressed_stream_is_read_as_it_comes(void **state)
+{
+    (void)state;
+    struct stub *s = stub_start(compressed, NULL);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct watch w = {0};
+    watch_open(&w, p, "/", 0);
+    assert_true(wait_data(&w, 9));
+    assert_string_equal(buf_cstr(&w.data), "data: 1\n\n");
+    assert_null(strcasestr(stub_last_head(s), "Accept-Encoding")); /* it was not asked for */
+    httpc_stream_close(&w.stream);
+    watch_done(&w);
+    httpc_peer_free(&p);
+    stub_stop(s);
+}
+
+static void a_head_without_end_is_given_up(void **state)
+{
+    (void)state;
+    char *text = mem_zalloc(200000);
+    strcpy(text, "HTTP/1.1 200 OK\r\n");
+    while (strlen(text) < 150000)
+        strcat(text + strlen(text),
+               "X-Filler: 0123456789012345678901234567890123456789012345678901234567890123456789\r\n");
+    struct stub_script script = {text, false};
+    struct stub *s = stub_start(stub_play, &script);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct watch w = {0};
+    watch_open(&w, p, "/", 0);
+    assert_true(wait_closed(&w));
+    assert_int_equal(w.err, ERR_LIMIT);
+    assert_int_equal(w.opens, 0);
+    watch_done(&w);
+    httpc_peer_free(&p);
+    stub_stop(s);
+    mem_free(text);
+}
+
+/* An answer that is refused by its head is not read on, and the owner is told that it is over. */
+static void stopped_at_its_head(void **state)
+{
+    (void)state;
+    struct stub_script script = {EVENTS "\r\ndata: 1\n\n", false};
+    struct stub *s = stub_start(stub_play, &script);
+    struct httpc_peer *p = peer_at(s->url, NULL);
+    struct watch w = {.stop_on_open = true};
+    watch_open(&w, p, "/", 0);
+    assert_true(wait_closed(&w));
+    assert_int_equal(w.err, ERR_CANCELLED);
+    assert_int_equal(w.data.len, 0);
+    watch_done(&w);
+    httpc_peer_free(&p);
+    stub_stop(s);
 }
 
 /* ---- streams and requests ---- */
@@ -373,6 +448,9 @@ int main(void)
         CASE(ways_to_end),
         CASE(nothing_listening),
         CASE(a_large_error_body_is_cut),
+        CASE(a_compressed_stream_is_read_as_it_comes),
+        CASE(a_head_without_end_is_given_up),
+        CASE(stopped_at_its_head),
         CASE(an_open_stream_delays_nothing),
         CASE(alive_while_bytes_come_dead_when_silent),
         CASE(a_stream_that_is_never_answered),

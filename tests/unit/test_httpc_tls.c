@@ -99,10 +99,10 @@ static bool on_data(void *arg, const char *p, size_t n)
     return true;
 }
 
-static void on_close(void *arg, enum err err, int status, const struct buf *error_body, struct sv retry_after)
+static void on_close(void *arg, enum err err, const struct http_resp *r, const struct errinfo *why)
 {
     struct watch *w = arg;
-    (void)status, (void)error_body, (void)retry_after;
+    (void)r, (void)why;
     w->err = err;
     w->closed = true;
     done_set(&w->done);

@@ -17,6 +17,7 @@ static void record(void *arg, const struct sse_event *ev)
     struct buf *b = arg;
     assert_int_equal(strlen(ev->data) <= ev->data_n, 1);
     assert_int_equal(ev->data[ev->data_n], '\0');
+    assert_int_equal(strlen(ev->type), ev->type_n);
     assert_int_equal(buf_appendf(b, "[%s|%s|", ev->type, ev->id), ERR_OK);
     assert_int_equal(buf_append(b, ev->data, ev->data_n), ERR_OK);
     assert_int_equal(buf_append_char(b, ']'), ERR_OK);
@@ -38,19 +39,20 @@ static enum err feed(struct sse *s, const char *p, size_t n, const size_t *cuts,
     return ERR_OK;
 }
 
-static void expect(struct sv in, const size_t *cuts, size_t n_cuts, const char *events, const char *last_id)
+static void expect(struct sv in, const size_t *cuts, size_t n_cuts, struct sv events, const char *last_id)
 {
     struct buf got = BUF_INIT(1 << 20);
     struct sse s;
     sse_init(&s, 64 * 1024, record, &got);
     assert_int_equal(feed(&s, in.p, in.n, cuts, n_cuts), ERR_OK);
-    assert_string_equal(buf_cstr(&got), events);
+    assert_int_equal(got.len, events.n);
+    assert_memory_equal(buf_cstr(&got), events.p, events.n);
     assert_string_equal(sse_last_id(&s), last_id);
     sse_done(&s);
     buf_done(&got);
 }
 
-static void expect_any_split(struct sv in, const char *events, const char *last_id)
+static void expect_any_split(struct sv in, struct sv events, const char *last_id)
 {
     expect(in, NULL, 0, events, last_id);
     for (size_t i = 0; i <= in.n; i++)
@@ -71,9 +73,10 @@ static void events_are_the_same_for_every_split(void **state)
     (void)state;
     static const struct {
         struct sv in;
-        const char *events, *last_id;
+        struct sv events;
+        const char *last_id;
     } rows[] = {
-#define ROW(in, events, last_id) {{"" in, sizeof(in) - 1}, events, last_id}
+#define ROW(in, events, last_id) {{"" in, sizeof(in) - 1}, {"" events, sizeof(events) - 1}, last_id}
         ROW("data: A\r\ndata: B\r\ndata: C\r\n\r\n", "[message||A\nB\nC]", ""), /* E01 */
         ROW("id: 7\rdata: x\r\r", "[message|7|x]", "7"),                        /* E02 */
         ROW("data: x\n\r", "[message||x]", ""),                                 /* E02 */
@@ -114,10 +117,80 @@ static void events_are_the_same_for_every_split(void **state)
         ROW("unknown: 1\nDATA: 2\n data: 3\ndata : 4\ndata: 5\n\n", "[message||5]", ""),
         ROW("data: a:b: c\n\n", "[message||a:b: c]", ""),
         ROW("\n\n\n", "", ""),
+        /* After the cases of web-platform-tests' eventsource, those that are not above. */
+        ROW("\xEF\xBB\xBF\xEF\xBB\xBF"
+            "data: 1\n\n",
+            "", ""), /* of two marks one is dropped */
+        ROW("data:a\n\n\xEF\xBB\xBF"
+            "data: b\n\n",
+            "[message||a]", ""), /* a mark inside is text */
+        ROW("data\ndata:\ndata: \n\n", "[message||\n\n]", ""),
+        ROW("data:test\n\ndata\n\n", "[message||test][message||]", ""),
+        ROW("event:\ndata: x\n\n", "[message||x]", ""), /* an empty name is none */
+        ROW("event\ndata: x\n\n", "[message||x]", ""),
+        ROW("event: a\nevent: b\ndata: x\n\n", "[b||x]", ""),
+        ROW("event: a\nevent:\ndata: x\n\n", "[message||x]", ""),
+        ROW("event: test\n\ndata:x\n\n", "[message||x]", ""), /* no data: the name is forgotten */
+        ROW("event:  two\ndata:x\n\n", "[ two||x]", ""),
+        ROW("id: 1\n\nid: 2\n\n", "", "2"),
+        ROW("id: 1\ndata:x\n\nid\n\n", "[message|1|x]", ""), /* a bare id clears */
+        ROW("id: 1\ndata:x\n\nid:\n\n", "[message|1|x]", ""),
+        ROW("id: 1\nid: 2\ndata:x\n\n", "[message|2|x]", "2"),
+        ROW("id: 1\ndata:x\n\nid: 2\0\ndata:y\n\n", "[message|1|x][message|1|y]", "1"),
+        ROW("id: 1\ndata:x\n\nid: \0\0\n\n", "[message|1|x]", "1"),
+        ROW("id: 5\n", "", ""), /* not yet */
+        ROW("id:  a b \ndata:x\n\n", "[message| a b |x]", " a b "),
+        ROW("ID: 1\nId: 2\ndata:x\n\n", "[message||x]", ""),
+        ROW("data:\0\n\n", "[message||\0]", ""), /* NULs are text */
+        ROW("data:a\0b\n\n", "[message||a\0b]", ""),
+        ROW("da\0ta:x\ndata\0:y\n\n", "", ""),
+        ROW("data: ok\xFF\xC3(\n\n", "[message||ok\xEF\xBF\xBD\xEF\xBF\xBD(]", ""), /* broken UTF-8 */
+        ROW("data:\xE2\x82\ndata:\xF0\x9F\x8C\n\n", "[message||\xEF\xBF\xBD\n\xEF\xBF\xBD]", ""),
+        ROW("data:\xED\xA0\x80\n\n", "[message||\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD]", ""), /* a surrogate */
+        ROW("data:\xC0\xAF\xF4\x90\x80\x80\n\n",
+            "[message||\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD]", ""),
+        ROW("event:\x80\nid:\xFE\ndata:x\n\n", "[\xEF\xBF\xBD|\xEF\xBF\xBD|x]", "\xEF\xBF\xBD"),
+        ROW("data:1\r\rdata:2\r\n\r\ndata:3\n\n", "[message||1][message||2][message||3]", ""),
+        ROW("data:1\r\n\ndata:2\n\rdata:3\n\n", "[message||1][message||2][message||3]", ""),
+        ROW("\r\n\r\ndata:x\r\r\n", "[message||x]", ""),
+        ROW("data : x\n data:x\n\tdata:x\ndatas:x\ndat:x\n\n", "", ""),
+        ROW("data:\tx\n\n", "[message||\tx]", ""), /* a tab is no space */
+        ROW("data::x\n::\n:data:x\n\n", "[message||:x]", ""),
+        ROW("data:x\n:\n\n", "[message||x]", ""),
+        ROW("retry:5\ndata:x\n\n", "[message||x]", ""),
+        ROW("data:x\n\n:", "[message||x]", ""),
 #undef ROW
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         expect_any_split(rows[i].in, rows[i].events, rows[i].last_id);
+}
+
+/* An id outlives its connection; an event without one has it too, and a bare id ends it. */
+static void a_stream_goes_on_after_the_last_id(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *in, *events, *after;
+    } rows[] = {
+        {"7", "data: x\n\n", "[message|7|x]", "7"},
+        {"7", "id: 8\ndata: x\n\n", "[message|8|x]", "8"},
+        {"7", "id: 8\ndata: x\n", "", "7"},
+        {"7", "id\n\n", "", ""},
+        {"7", "id: a", "", "7"},
+        {"", "data: x\n\n", "[message||x]", ""},
+        {"\xE2\x80\xA6", "data: x\n\n", "[message|\xE2\x80\xA6|x]", "\xE2\x80\xA6"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf got = BUF_INIT(1 << 20);
+        struct sse s;
+        sse_init(&s, 1000, record, &got);
+        assert_int_equal(sse_resume(&s, rows[i].before), ERR_OK);
+        assert_int_equal(sse_feed(&s, rows[i].in, strlen(rows[i].in)), ERR_OK);
+        assert_string_equal(buf_cstr(&got), rows[i].events);
+        assert_string_equal(sse_last_id(&s), rows[i].after);
+        sse_done(&s);
+        buf_done(&got);
+    }
 }
 
 /* E07, with its 2048 byte comments. */
@@ -130,7 +203,7 @@ static void comments_mixed_with_data(void **state)
     pad[2048] = '\0';
     assert_int_equal(buf_append(&in, "data:1\r:\0\n:\r\ndata:2\n:", 21), ERR_OK);
     assert_int_equal(buf_appendf(&in, "%s\rdata:3\n:data:fail\r:%s\ndata:4\n\n", pad, pad), ERR_OK);
-    expect_any_split((struct sv){in.data, in.len}, "[message||1\n2\n3\n4]", "");
+    expect_any_split((struct sv){in.data, in.len}, SV("[message||1\n2\n3\n4]"), "");
     buf_done(&in);
 }
 
@@ -141,9 +214,27 @@ static void retry_is_read_when_it_is_a_number(void **state)
         const char *in;
         int64_t ms;
     } rows[] = {
-        {"data: x\n", -1},           {"retry: 3000\n", 3000}, {"retry:10\r", 10},
-        {"retry: 1.5\n", -1},        {"retry: -1\n", -1},     {"retry: +1\n", -1},
-        {"retry: 7\nretry: x\n", 7}, {"retry:\n", -1},        {"retry: 99999999999999999999\n", -1},
+        {"data: x\n", -1},
+        {"retry: 3000\n", 3000},
+        {"retry:10\r", 10},
+        {"retry: 1.5\n", -1},
+        {"retry: -1\n", -1},
+        {"retry: +1\n", -1},
+        {"retry: 7\nretry: x\n", 7},
+        {"retry:\n", -1},
+        {"retry: 99999999999999999999\n", INT64_MAX},
+        {"retry: 0\n", 0},
+        {"retry: 000000000000000000000700\n", 700},
+        {"retry\n", -1},
+        {"retry: 7\nretry\nretry:\n", 7},
+        {"retry:3000 \n", -1},
+        {"retry:  3000\n", -1},
+        {"retry: 3e3\n", -1},
+        {"retry: 0x10\n", -1},
+        {"retry: \xD9\xA3\n", -1},
+        {"Retry: 3000\n", -1},
+        {"retry: 3000", -1},
+        {"retry:1\n\nretry:2\n\n", 2},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sse s;
@@ -230,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_the_same_for_every_split),
+        cmocka_unit_test(a_stream_goes_on_after_the_last_id),
         cmocka_unit_test(comments_mixed_with_data),
         cmocka_unit_test(retry_is_read_when_it_is_a_number),
         cmocka_unit_test(endless_event_is_refused),

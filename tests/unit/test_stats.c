@@ -130,6 +130,10 @@ static void reasons_are_folded(void **state)
     assert_non_null(strstr(s.reasons[2].text, "boom\\x1b[#J\\x1b]#;x\\x07\\x0d\\x0aok"));
     assert_non_null(strstr(s.reasons[2].text, "…"));
     stats_reason_add(&s, OP_SAVE, "SignatureDoesNotMatch");
+    /* Times that nobody waits for are seen, others differ each time. */
+    stats_reason_add(&s, OP_COPY, "429 asked to wait 3,168 years, and 1 h at most is waited: 12 hours 5 s 3,400 ms h");
+    assert_string_equal(s.reasons[4].text,
+                        "copy: 429 asked to wait 3,168 years, and 1 h at most is waited: # hours # s #,# ms h");
     assert_string_equal(s.reasons[3].text, "save: SignatureDoesNotMatch");
     stats_done(&s);
 }

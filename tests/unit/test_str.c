@@ -122,6 +122,27 @@ static void utf8(void **state)
                 {"a\xFFz", false}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_int_equal(utf8_valid(sv_of(rows[i].text)), rows[i].valid);
+    static const char *const repaired[][2] = {
+        {"", ""},
+        {"a\xC3\xA9\xF0\x9F\x8C\x8D", "a\xC3\xA9\xF0\x9F\x8C\x8D"},
+        {"\xFF"
+         "a\xC3",
+         "\xEF\xBF\xBD"
+         "a\xEF\xBF\xBD"},
+        {"\xF0\x9F\x8C"
+         "a",
+         "\xEF\xBF\xBD"
+         "a"},
+        {"\xE0\x80\x80", "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"},
+        {"\xF0\x9F\xC3\xA9", "\xEF\xBF\xBD\xC3\xA9"},
+        {"\xF4\x90", "\xEF\xBF\xBD\xEF\xBF\xBD"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(repaired); i++) {
+        struct buf out = BUF_INIT(100);
+        assert_int_equal(utf8_append_repaired(&out, sv_of(repaired[i][0])), ERR_OK);
+        assert_string_equal(buf_cstr(&out), repaired[i][1]);
+        buf_done(&out);
+    }
     assert_int_equal(utf8_length(SV("a\xC3\xA9\xF0\x9F\x8C\x8D")), 3);
     assert_int_equal(utf8_cut(SV("a\xC3\xA9z"), 2), 1);
     assert_int_equal(utf8_cut(SV("a\xC3\xA9z"), 3), 3);
@@ -229,6 +250,10 @@ static void figures_for_people(void **state)
                 {59960000, "1 min 0 s"},
                 {250000000, "4 min 10 s"},
                 {7260000000, "2 h 1 min"},
+                {INT64_C(172799000000), "47 h 59 min"},
+                {INT64_C(172800000000), "2 days"},
+                {INT64_C(50000000000000), "578 days"},
+                {INT64_C(99999999999000000), "3,168 years"},
                 {-1500000, "-1.5 s"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_string_equal(str_duration(s, sizeof s, rows[i].us), rows[i].text);

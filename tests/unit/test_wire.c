@@ -93,31 +93,6 @@ static void long_reasons_are_cut(void **state)
     assert_true(strlen(reason) < 200 && strlen(reason) > 150);
 }
 
-static void retry_after(void **state)
-{
-    (void)state;
-    struct wall now;
-    assert_true(wall_parse("1994-11-06T08:49:00Z", &now));
-    static const struct {
-        const char *value;
-        int64_t want;
-    } rows[] = {
-        {"0", 0},
-        {"30", 30 * US_PER_S},
-        {" 5 ", 5 * US_PER_S},
-        {"", -1},
-        {"-3", -1},
-        {"soon", -1},
-        {"Sun, 06 Nov 1994 08:49:37 GMT", 37 * US_PER_S},
-        {"Sun, 06 Nov 1994 08:48:37 GMT", 0},
-        {"Sun, 06 Foo 1994 08:49:37 GMT", -1},
-        {"99999999", 86400 * US_PER_S},
-        {"Fri, 06 Nov 9998 08:49:00 GMT", 86400 * US_PER_S},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_int_equal(wire_retry_after_us(sv_of(rows[i].value), now), rows[i].want);
-}
-
 static void cookies_and_tags(void **state)
 {
     (void)state;
@@ -153,8 +128,11 @@ static void token_life(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files),       cmocka_unit_test(errors),           cmocka_unit_test(long_reasons_are_cut),
-        cmocka_unit_test(retry_after), cmocka_unit_test(cookies_and_tags), cmocka_unit_test(token_life),
+        cmocka_unit_test(files),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(long_reasons_are_cut),
+        cmocka_unit_test(cookies_and_tags),
+        cmocka_unit_test(token_life),
     };
     return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }

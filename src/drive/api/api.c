@@ -8,6 +8,7 @@
 #include "drive/cmd.h"
 #include "drive/limits.h"
 #include "drive/wire.h"
+#include "net/http_date.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -238,17 +239,23 @@ void api_reason(struct api_result *r, const char *text)
     str_shown(r->reason, sizeof r->reason, sv_of(text));
 }
 
-void api_wait_asked(struct api_result *r, struct sv value)
+#define HOUR_US (3600 * US_PER_S)
+
+void api_wait_asked(struct api_result *r, const struct http_resp *resp)
 {
-    char text[sizeof r->reason], wait[32];
-    int64_t us = wire_retry_after_us(value, wall_now());
-    if (us < 0)
+    char text[sizeof r->reason], asked[32];
+    int64_t us = http_wait_us(resp, wall_now());
+    r->retry_after_us = us <= DRIVE_WAIT_MOST_US ? us : DRIVE_WAIT_MOST_US;
+    if (us <= DRIVE_WAIT_MOST_US)
         return;
-    r->retry_after_us = us;
-    if (r->outcome != OUT_THROTTLED || us <= DRIVE_WAIT_MOST_US)
-        return;
-    r->outcome = OUT_REFUSED;
-    str_format(text, sizeof text, "asked to wait %s: %s", str_duration(wait, sizeof wait, us), r->reason);
+    if (r->outcome == OUT_THROTTLED)
+        r->outcome = OUT_REFUSED;
+    if (us < 48 * HOUR_US)
+        str_format(asked, sizeof asked, "%d h", (int)(us / HOUR_US + 1)); /* not to the minute: one kind of reason */
+    else
+        str_duration(asked, sizeof asked, us);
+    str_format(text, sizeof text, "the server asked to wait %s, and %d h at most is waited: %s", asked,
+               (int)(DRIVE_WAIT_MOST_US / HOUR_US), r->reason);
     str_format(r->reason, sizeof r->reason, "%s", text);
 }
 
@@ -483,12 +490,12 @@ enum err api_job_poll(struct api *a, struct api_job *job, struct arena *mem, str
     return API_CALL(job_poll, r, job, mem, r);
 }
 
-enum err api_stream_open(struct api_stream **out, struct api *a, const char *last_event_id,
+enum err api_stream_open(struct api_stream **out, struct api *a, struct api_stream_memory *memory,
                          const struct api_stream_ops *ops, void *arg, struct errinfo *ei)
 {
     if (!a->dialect->stream_open)
         return err_set(ei, ERR_NOTFOUND, "this server has no event stream");
-    return a->dialect->stream_open(out, a, last_event_id, ops, arg, ei);
+    return a->dialect->stream_open(out, a, memory, ops, arg, ei);
 }
 
 void api_stream_close(struct api_stream **s)

@@ -69,8 +69,8 @@ struct api_dialect {
     MAY_YIELD enum err (*restore)(struct api *, const char *const *, size_t, struct api_job *, struct api_result *);
     MAY_YIELD enum err (*purge)(struct api *, const char *const *, size_t, struct api_job *, struct api_result *);
     MAY_YIELD enum err (*job_poll)(struct api *, struct api_job *, struct arena *, struct api_result *);
-    enum err (*stream_open)(struct api_stream **, struct api *, const char *, const struct api_stream_ops *, void *,
-                            struct errinfo *);
+    enum err (*stream_open)(struct api_stream **, struct api *, struct api_stream_memory *,
+                            const struct api_stream_ops *, void *, struct errinfo *);
     void (*stream_close)(struct api_stream **);
 };
 
@@ -124,9 +124,9 @@ enum err api_wrong(struct api_result *r, const char *what);
 /* And over a request without one: may_be_done, a write that was sent, is UNKNOWN. */
 void api_no_answer(struct api_result *r, enum err err, bool may_be_done, const struct errinfo *ei);
 void api_reason(struct api_result *r, const char *text); /* escaped and cut */
-/* The Retry-After of an answer whose outcome and reason are set. Nobody waits longer than DRIVE_WAIT_MOST_US: a server
- * that asks for that is refusing. */
-void api_wait_asked(struct api_result *r, struct sv value);
+/* What an answer whose outcome and reason are set asks to wait (net/http_date.h). Nobody waits longer than
+ * DRIVE_WAIT_MOST_US: who asks for that with a 429 is refusing. The reason says so. */
+void api_wait_asked(struct api_result *r, const struct http_resp *resp);
 int64_t api_timeout_us(const struct api *a, uint64_t transfer_bytes);
 /* Where the logins are given: the one folder that all work stays in, and the file in it that says it is ours. */
 #define API_PLACE       "drivesim-load"

@@ -171,7 +171,7 @@ static void verdict(const struct portal_call *c, enum err e, const struct http_r
         !wire_error((struct sv){buf_cstr(&resp->body), resp->body.len}, r->reason, sizeof(r->reason), r->code))
         snprintf(r->reason, sizeof(r->reason), "HTTP %d", resp->status);
     if (r->status == 429 || r->status == 503)
-        api_wait_asked(r, http_resp_header(resp, "Retry-After"));
+        api_wait_asked(r, resp);
 }
 
 /* Signed as the server asks for. The time is that of the whole, a first refusal included. */

@@ -4,7 +4,7 @@
  * Layer 2. */
 #include "drive/tma/tma.h"
 
-enum err tma_stream_open(struct api_stream **out, struct api *a, const char *last_event_id,
+enum err tma_stream_open(struct api_stream **out, struct api *a, struct api_stream_memory *memory,
                          const struct api_stream_ops *ops, void *arg, struct errinfo *ei) WARN_UNUSED;
 void tma_stream_close(struct api_stream **s);
 #endif

@@ -79,9 +79,7 @@ static void refused(struct api *a, const struct tma_call *c, const struct http_r
     }
     if (resp->status != 429)
         return;
-    api_wait_asked(r, http_resp_header(resp, "Retry-After"));
-    if (r->retry_after_us < 0)
-        api_wait_asked(r, http_resp_header(resp, "RateLimit-Reset"));
+    api_wait_asked(r, resp);
 }
 
 struct taking {

@@ -110,7 +110,7 @@ static void refused(const struct dav_call *c, const struct http_resp *resp, stru
         snprintf(r->reason, sizeof r->reason, "something in it is locked");
     }
     if (resp->status == 429 || resp->status == 503)
-        api_wait_asked(r, http_resp_header(resp, "Retry-After"));
+        api_wait_asked(r, resp);
 }
 
 static bool is_redirect(int status)

@@ -1,6 +1,7 @@
 #include "drive/webdav/xml.h"
 #include "base/mem.h"
 #include "drive/wire.h"
+#include "net/http_date.h"
 #include "net/xml.h"
 #include <stdio.h>
 #include <string.h>
@@ -96,6 +97,17 @@ static void take_number(int64_t *to, struct sv text)
     *to = sv_to_i64(text, &v) && v >= 0 && v <= INT64_MAX / 2 ? v : -1;
 }
 
+/* RFC 4918 has HTTP's form here; some servers send that of creationdate. */
+static void take_date(struct wall *to, struct sv text)
+{
+    char iso[40];
+    if (http_date_parse(text, wall_now(), to))
+        return;
+    str_format(iso, sizeof iso, SV_FMT, SV_ARG(text));
+    if (!wall_parse(iso, to))
+        to->us = 0;
+}
+
 static bool is(const char *a, const char *b)
 {
     return strcmp(a, b) == 0;
@@ -126,8 +138,8 @@ static void take_property(struct props *p, const char *name, struct sv text)
         if (is(name, numbers[i].name))
             take_number(numbers[i].to, text);
     }
-    if (is(name, "modified") && !wire_http_date(text, &p->modified))
-        p->modified.us = 0;
+    if (is(name, "modified"))
+        take_date(&p->modified, text);
     p->any = true;
 }
 

@@ -1,6 +1,7 @@
 /* Answers. The head is held back until the first piece of the body, so that both leave in one segment. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/http_date.h"
 #include "server/http/conn.h"
 #include "server/http/conn_io.h"
 #include "server/http/route.h"
@@ -8,7 +9,6 @@
 #include "server/server.h"
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const struct {
     int status;
@@ -58,17 +58,11 @@ const char *http_reason(int status)
 static const char *http_date(void)
 {
     static char text[40];
-    static time_t at;
-    time_t now = wall_now().us / US_PER_S;
-    if (now != at) {
-        struct tm tm;
-        gmtime_r(&now, &tm);
-        static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-        static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-        snprintf(text, sizeof text, "%s, %02d %s %04d %02d:%02d:%02d GMT", days[tm.tm_wday], tm.tm_mday,
-                 months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
-        at = now;
+    static int64_t at;
+    struct wall now = wall_now();
+    if (now.us / US_PER_S != at) {
+        http_date_format(text, sizeof text, now);
+        at = now.us / US_PER_S;
     }
     return text;
 }
