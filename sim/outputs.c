@@ -152,7 +152,7 @@ static enum err keep(const char *dir, const char *name, const struct buf *text, 
 {
     char path[320];
     str_format(path, sizeof(path), "%s/%s", dir, name);
-    return file_replace(path, text, ei);
+    return file_replace_private(path, text, ei);
 }
 
 static enum err keep_summary(const struct result *r, struct errinfo *ei)

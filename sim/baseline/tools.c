@@ -1,6 +1,8 @@
 /* Disk and network by the tools that everybody trusts for it, their JSON read: fio and iperf3. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "base/own_tree.h"
 #include "drive/proc.h"
 #include "net/guard.h"
 #include "sim/baseline/baseline.h"
@@ -25,18 +27,14 @@ static enum err missing(const char *tool, struct errinfo *ei)
 static enum err scratch(const char *in, char dir[300], struct errinfo *ei)
 {
     snprintf(dir, 300, "%s/drivesim-baseline-XXXXXX", in);
-    return mkdtemp(dir) ? ERR_OK : err_sys(ei, ERR_ENV, "cannot make a folder in %s", in);
+    return own_tree_make_temporary(dir, NULL, ei);
 }
 
 static void unscratch(const char *dir)
 {
-    static const char *const files[] = {"report", "log", "data"};
-    char path[330];
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
-        unlink(path);
-    }
-    rmdir(dir);
+    struct errinfo ei;
+    if (own_tree_remove(dir, &ei))
+        LOGW("baseline", "%s", err_message(&ei));
 }
 
 static enum err read_report(const char *path, const char *tool, struct json **out, struct errinfo *ei)

@@ -228,7 +228,7 @@ static enum err open_log(struct ramp *r, struct errinfo *ei)
     if (e != ERR_OK)
         return e;
     snprintf(file, sizeof(file), "%s/sessions.csv", r->run_dir);
-    r->log = secret_fopen(file, "wx");
+    r->log = secret_fopen(file, "wxp");
     if (!r->log)
         return err_sys(ei, ERR_ENV, "cannot write %s", file);
     setvbuf(r->log, NULL, _IOLBF, 0); /* for those who follow it */

@@ -360,7 +360,7 @@ enum err ramp_write_csv(const struct ramp *r, struct errinfo *ei)
     double values[ARRAY_LEN(columns)];
     struct few few[ARRAY_LEN(columns)];
     snprintf(file, sizeof(file), "%s/steps.csv", r->run_dir);
-    FILE *f = secret_fopen(file, "w");
+    FILE *f = secret_fopen(file, "wp");
     if (!f)
         return err_sys(ei, ERR_IO, "cannot write %s", file);
     for (size_t i = 0; i < ARRAY_LEN(columns); i++)

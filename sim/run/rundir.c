@@ -134,7 +134,7 @@ static enum err describe(const struct rundir *d, bool ended, struct errinfo *ei)
     jsonw_init(&j, &text);
     write_run(d, ended, &j);
     enum err e = j.err ? j.err : buf_append_char(&text, '\n');
-    e = e ? err_set(ei, e, "the run's description is too large") : file_replace(file, &text, ei);
+    e = e ? err_set(ei, e, "the run's description is too large") : file_replace_private(file, &text, ei);
     buf_done(&text);
     return e;
 }

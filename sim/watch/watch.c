@@ -227,7 +227,7 @@ static MAY_YIELD enum err choose(struct watch *w, const char *what, struct errin
 
 enum err watch_log(struct watch *w, const char *file, struct errinfo *ei)
 {
-    w->csv = secret_fopen(file, "w");
+    w->csv = secret_fopen(file, "wp");
     if (!w->csv)
         return err_sys(ei, ERR_ENV, "cannot write %s", file);
     setvbuf(w->csv, NULL, _IOLBF, 0);

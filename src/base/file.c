@@ -123,12 +123,13 @@ enum err file_readable(const char *path, enum err failure, struct errinfo *ei)
     return e;
 }
 
-enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei)
+static enum err replace(const char *path, const struct buf *text, const char *mode, struct errinfo *ei)
 {
     char temporary[4096];
     if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
         return err_set(ei, ERR_IO, "the path of %.60s… is too long", path);
-    FILE *f = secret_fopen(temporary, "w");
+    unlink(temporary); /* of one that was interrupted; or a link, which is not written through */
+    FILE *f = secret_fopen(temporary, mode);
     if (!f)
         return err_sys(ei, ERR_IO, "cannot write %s", path);
     bool ok = fwrite(buf_cstr(text), 1, text->len, f) == text->len && fflush(f) == 0;
@@ -140,6 +141,16 @@ enum err file_replace(const char *path, const struct buf *text, struct errinfo *
     if (e != ERR_OK)
         unlink(temporary);
     return e;
+}
+
+enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei)
+{
+    return replace(path, text, "wx", ei);
+}
+
+enum err file_replace_private(const char *path, const struct buf *text, struct errinfo *ei)
+{
+    return replace(path, text, "wxp", ei);
 }
 
 enum err file_close(FILE **f, const char *path, struct errinfo *ei)

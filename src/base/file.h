@@ -16,6 +16,8 @@ enum err file_readable(const char *path, enum err failure, struct errinfo *ei) W
 /* Writes text beside the file, as PATH.new, then puts it in its place: a full disk does not cost what is there. Secrets
  * are hidden (secret.h). ERR_IO. */
 enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
+/* The same for its owner alone (mode 0600), whatever the umask. */
+enum err file_replace_private(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
 /* Closes what was written through stdio, whose earlier failures left no errno behind: ERR_IO when any byte of it did
  * not get there. *f becomes NULL. */
 enum err file_close(FILE **f, const char *path, struct errinfo *ei) WARN_UNUSED;

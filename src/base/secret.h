@@ -43,6 +43,7 @@ bool secret_flush(void);
 /* Between the two calls stdout tells all: for what is asked for because of its secrets. */
 void secret_reveal(bool on);
 /* A file for people that hides secrets likewise; mode "w" empties it, "a" goes on behind what it has, "wx" must make
- * it. The caller's to fclose. NULL with errno. */
+ * it; "p" behind either: for its owner alone (mode 0600), and not through a link. The caller's to fclose. NULL with
+ * errno. */
 FILE *secret_fopen(const char *path, const char *mode);
 #endif

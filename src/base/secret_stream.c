@@ -92,7 +92,8 @@ void secret_reveal(bool on)
 FILE *secret_fopen(const char *path, const char *mode)
 {
     int how = strchr(mode, 'x') ? O_EXCL : *mode == 'a' ? O_APPEND : O_TRUNC;
-    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+    bool private = strchr(mode, 'p') != NULL;
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | how | (private ? O_NOFOLLOW : 0), private ? 0600 : 0666);
     if (fd < 0)
         return NULL;
     struct stream *s = mem_zalloc(sizeof *s);

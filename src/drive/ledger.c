@@ -245,7 +245,7 @@ enum err ledger_make_folder(const char *dir, struct errinfo *ei)
         if (c != '/' && c != '\0')
             continue;
         *p = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
             return err_sys(ei, ERR_IO, "cannot make the run folder %s", path);
         if (c == '\0')
             return ERR_OK;
@@ -285,7 +285,7 @@ enum err ledger_create(struct ledger **out, const char *dir, struct errinfo *ei)
         return e;
     struct ledger *l = mem_zalloc(sizeof(*l));
     snprintf(l->path, sizeof(l->path), "%s/ledger.bin", dir);
-    l->fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    l->fd = open(l->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (l->fd < 0) {
         e = errno == EEXIST ? err_set(ei, ERR_IO, "%s exists already: give another --run-dir", l->path)
                             : err_sys(ei, ERR_IO, "cannot create the ledger %s", l->path);

@@ -2,6 +2,7 @@
  * sparse and extended headers) is more than this whole format, which can only say what a store's folder holds. */
 #include "drive/pack.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "base/str.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -204,6 +205,8 @@ static enum err put_found(struct pack *p, const FTSENT *f, size_t root_n, struct
     if (f->fts_level == 0 && f->fts_info != FTS_DNR && f->fts_info != FTS_NS)
         return ERR_OK;
     const char *path = f->fts_path + root_n + 1;
+    if (f->fts_level == 1 && strcmp(f->fts_name, OWN_TREE_MARK) == 0) /* of the folder, not of what it holds */
+        return ERR_OK;
     switch (f->fts_info) {
     case FTS_DP:
         return ERR_OK;
@@ -369,6 +372,8 @@ enum err pack_unfold(const char *file, const char *folder, const atomic_bool *st
     enum err err = open_pack(&p, file, false, stop, out, ei);
     if (!err && mkdir(folder, 0700) < 0)
         err = err_sys(ei, ERR_IO, "cannot make %s", folder);
+    if (!err)
+        err = own_tree_mark(folder, ei);
     if (!err && (dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
         err = err_sys(ei, ERR_IO, "cannot open %s", folder);
     if (!err)

@@ -354,7 +354,7 @@ enum err proc_start(const struct proc_spec *spec, struct proc *out, int *pidfd, 
     account_switch_prepare(&l.become, spec->as);
     l.env = merged_environment(spec->env);
     l.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    l.log = open(spec->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    l.log = open(spec->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (l.null < 0 || l.log < 0)
         err = err_sys(ei, ERR_ENV, "cannot start %s: %s", l.path, spec->log);
     if (!err)

@@ -3,9 +3,9 @@
  * adds up, a refusal says why. */
 #include "base/dotenv.h"
 #include "base/log.h"
+#include "base/own_tree.h"
 #include "checks/evidence/journal.h"
 #include "drive/stack/manifest.h"
-#include "drive/stack/state.h"
 #include "drive/target.h"
 #include "folder.h"
 #include "net/ssh.h"
@@ -139,7 +139,7 @@ static void read_pack(const void *p, size_t n)
     MUST(e == ERR_OK || ei.msg[0]);
     MUST(pack_digest(file, NULL, &plain, &ei) == ERR_OK && plain.size == n);
     MUST(e || memcmp(plain.sha256, read.sha256, sizeof(read.sha256)) == 0);
-    MUST(stack_remove_tree(out, &ei) == ERR_OK);
+    MUST(own_tree_remove(out, &ei) == ERR_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

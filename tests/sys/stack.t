@@ -262,6 +262,57 @@ subtest 'what is not ours stays' => sub {
     is stack('/', 'up', '--dir', "$dir/none")->{status}, 3, 'a folder that is not there';
 };
 
+# What bears no mark of ours, and where a link leads, is nobody's business of ours, before a stack and under one.
+subtest 'links and the folders of others' => sub {
+    my $dir = folder();
+    make_path("$dir/.sim", "$dir/victim");
+    spew("$dir/victim/precious", 'text');
+    my $safe = sub { ok -e "$dir/victim/precious", "$_[0]: what it leads to is untouched" };
+    for my $name (@parts, qw(logs sessions store.next fixtures)) {
+        symlink '../victim', "$dir/.sim/$name" or die $!;
+        my $r = stack($dir, 'down');
+        $safe->("down, $name");
+        like $r->{err}, qr{\Q$dir/.sim/$name\E is a link}, "$name: said" if $name ne 'fixtures';
+        is $r->{status}, 3, "$name: status 3" if grep { $_ eq $name } @parts;
+        if ($name !~ /server|next|fixtures/) { # what `up --no-server` works in
+            $r = stack($dir, 'up', '--no-server');
+            ok $r->{status} == 3 && $r->{err} =~ /is a link/, "$name: no stack is built on it";
+            $safe->("up, $name");
+        }
+        unlink "$dir/.sim/$name";
+        stack($dir, 'down');
+        make_path("$dir/.sim");
+    }
+    rmdir "$dir/.sim" or die "$!: @{[glob qq($dir/.sim/*)]}";
+    symlink 'victim', "$dir/.sim" or die $!;
+    for my $verb (qw(up down fetch)) {
+        my $r = stack($dir, $verb);
+        is $r->{status}, 3, ".sim is a link: $verb";
+        like $r->{err}, qr/\.sim is a link/, 'said';
+    }
+    is_deeply [map { s{.*/}{}r } glob "$dir/victim/* $dir/victim/.??*"], ['precious'], 'nothing in it, nothing gone';
+    unlink "$dir/.sim";
+
+    is stack($dir, 'up', '--no-server')->{status}, 0, 'up';
+    for my $at ('store', 'redis', 'logs') {
+        symlink "$dir/victim", "$dir/.sim/$at/leak" or die $!;
+    }
+    unlink "$dir/.sim/env";
+    symlink "$dir/victim/precious", "$dir/.sim/env.next" or die $!;
+    is stack($dir, 'up', '--no-server')->{status}, 0, 'up again';
+    is slurp("$dir/victim/precious"), 'text', 'not written through a link';
+    is stack($dir, 'down')->{status}, 0, 'down';
+    $safe->('down with links inside');
+    no_trace($dir, 'links within');
+
+    make_path("$dir/.sim/redis");
+    spew("$dir/.sim/redis/theirs", 'text');
+    my $r = stack($dir, 'down');
+    is $r->{status}, 3, 'a folder of others where a part would be';
+    like $r->{err}, qr/redis was not made by this drivesim/, 'said';
+    ok -e "$dir/.sim/redis/theirs", 'it stays';
+};
+
 # Root in a container may end processes of others and yet not look at them.
 subtest 'as root with few rights' => sub {
     plan skip_all => 'needs root' if $> != 0;

@@ -144,7 +144,7 @@ enum err series_new(struct series **out, const char *dir, const struct series_ow
     buf_init(&s->line, LINE_MAX);
     buf_init(&s->kept, MEMORY_MAX);
     str_format(s->path, sizeof(s->path), "%s%s" SERIES_FILE, dir ? dir : "", dir ? "/" : "");
-    if (dir && !(s->file = secret_fopen(s->path, "w"))) {
+    if (dir && !(s->file = secret_fopen(s->path, "wp"))) {
         enum err e = err_sys(ei, ERR_IO, "cannot write %s", s->path);
         series_free(&s);
         return e;

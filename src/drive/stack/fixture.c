@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "base/private_file.h"
 #include "base/version.h"
 #include "drive/stack/fixture_impl.h"
@@ -40,7 +41,7 @@ enum err fixture_place_open(struct fixture_place *p, const struct stack *s, cons
 {
     const char *folder = fixture_folder(s, dir);
     *p = (struct fixture_place){.lock_fd = -1};
-    enum err err = make ? private_folder_make(folder, ei) : ERR_OK;
+    enum err err = !make ? ERR_OK : dir ? private_folder_make(folder, ei) : own_tree_make(folder, 0700, ei);
     if (err)
         return err;
     char *real = realpath(folder, NULL);
@@ -49,7 +50,7 @@ enum err fixture_place_open(struct fixture_place *p, const struct stack *s, cons
     p->folder = arena_strdup(s->mem, real);
     free(real);
     const char *lock = arena_printf(s->mem, "%s/.lock", p->folder);
-    p->lock_fd = open(lock, (make ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0600);
+    p->lock_fd = open(lock, (make ? O_RDWR | O_CREAT : O_RDONLY) | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (p->lock_fd < 0 && !make) /* brought here from elsewhere, or not ours to write: nobody writes it */
         return ERR_OK;
     if (p->lock_fd < 0)
@@ -230,20 +231,22 @@ static enum err write_manifest(const struct saving *v, struct errinfo *ei)
 static enum err put_in_place(struct stack *s, const char *fresh, const char *place, struct errinfo *ei)
 {
     const char *old = arena_printf(s->mem, "%s.old", fresh);
-    enum err err = stack_remove_tree(old, ei);
+    enum err err = own_tree_check(place, ei);
+    if (!err || err == ERR_NOTFOUND)
+        err = own_tree_remove(old, ei);
     if (!err && rename(place, old) < 0 && errno != ENOENT)
         err = err_sys(ei, ERR_IO, "cannot replace %s", place);
     if (!err && rename(fresh, place) < 0)
         err = err_sys(ei, ERR_IO, "cannot make %s", place);
-    return err ? err : stack_remove_tree(old, ei);
+    return err ? err : own_tree_remove(old, ei);
 }
 
 static MAY_YIELD enum err write_all(struct saving *v, const char *place, struct errinfo *ei)
 {
     int64_t others; /* are no reason not to save */
-    enum err err = stack_remove_tree(v->fresh, ei);
-    if (!err && mkdir(v->fresh, 0700) < 0)
-        err = err_sys(ei, ERR_IO, "cannot make %s", v->fresh);
+    enum err err = own_tree_remove(v->fresh, ei);
+    if (!err)
+        err = own_tree_make(v->fresh, 0700, ei);
     if (!err)
         err = fixture_db_look(v->stack, &v->m, &others, ei);
     if (!err && v->m.own_server)
@@ -255,7 +258,7 @@ static MAY_YIELD enum err write_all(struct saving *v, const char *place, struct 
     if (!err)
         err = put_in_place(v->stack, v->fresh, place, ei);
     struct errinfo left;
-    if (err && stack_remove_tree(v->fresh, &left))
+    if (err && own_tree_remove(v->fresh, &left))
         LOGW("stack", "%s", err_message(&left));
     return err;
 }
@@ -348,11 +351,13 @@ enum err fixture_remove(const struct stack *s, const char *dir, const char *name
         err = fixture_place_open(&at, s, dir, true, ei);
     const char *gone = err ? NULL : arena_printf(s->mem, "%s/.%s.gone", at.folder, name);
     if (!err)
-        err = stack_remove_tree(gone, ei);
+        err = own_tree_check(place, ei);
+    if (!err)
+        err = own_tree_remove(gone, ei);
     if (!err && rename(place, gone) < 0)
         err = err_sys(ei, ERR_IO, "cannot remove %s", place);
     if (!err)
-        err = stack_remove_tree(gone, ei);
+        err = own_tree_remove(gone, ei);
     fixture_place_close(&at);
     return err;
 }
@@ -367,7 +372,7 @@ bool fixture_tidy(const struct stack *s)
 {
     struct errinfo ei;
     bool any = false;
-    if (fixture_each(s, NULL, note_one, &any, &ei) || (!any && stack_remove_tree(fixture_folder(s, NULL), &ei)))
+    if (fixture_each(s, NULL, note_one, &any, &ei) || (!any && own_tree_remove(fixture_folder(s, NULL), &ei)))
         LOGW("stack", "%s", err_message(&ei));
     return any;
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "drive/limits.h"
 #include "drive/stack/fixture_impl.h"
 #include "drive/stack/part.h"
@@ -124,7 +125,7 @@ static void objects_task(void *arg)
     struct stack *s = l->stack;
     struct pack_call c = {
         .what = PACK_UNFOLD, .folder = l->next, .file = arena_printf(s->mem, "%s/" OBJECTS_FILE, l->folder)};
-    enum err err = stack_remove_tree(l->next, &l->objects);
+    enum err err = own_tree_remove(l->next, &l->objects);
     if (!err)
         err = fixture_pack(s, &c, &l->objects);
     if (err == ERR_PARSE)
@@ -148,7 +149,7 @@ static void remove_beside(void *arg)
 {
     struct loading *l = arg;
     struct errinfo why;
-    if (stack_remove_tree(l->next, &why))
+    if (own_tree_remove(l->next, &why))
         LOGW("stack", "%s", err_message(&why));
 }
 
@@ -249,7 +250,9 @@ static MAY_YIELD enum err put_in_place(struct loading *l, struct errinfo *ei)
     if (!err)
         err = note_seeded(l, ei);
     if (!err) /* of logins, by sessions that are not in the rows */
-        err = stack_remove_tree(arena_printf(s->mem, "%s/sessions", s->home), ei);
+        err = own_tree_remove(arena_printf(s->mem, "%s/sessions", s->home), ei);
+    if (!err)
+        err = stack_make_sessions(s, ei);
     if (!err)
         err = empty_redis(s, ei);
     if (!err && unlink(fixture_mark(s)) < 0)

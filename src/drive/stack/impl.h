@@ -71,6 +71,7 @@ extern const struct part_ops stack_postgres, stack_redis, stack_store, stack_ser
 bool stack_store_installed(char *where, size_t n); /* the store's npm package; where: it is, or would be */
 /* The part of that name. ERR_USAGE when there is none, ERR_ENV when it is not of this stack. */
 enum err stack_find_part(struct stack *s, const char *name, struct part **out, struct errinfo *ei) WARN_UNUSED;
+enum err stack_make_sessions(const struct stack *s, struct errinfo *ei) WARN_UNUSED;
 void stack_say(struct stack *s, const char *fmt, ...) PRINTF_LIKE(2, 3); /* a line on progress */
 void stack_show_log(const struct part *p);                               /* its last lines, on progress */
 /* Appends the last lines of a file, escaped. */

@@ -5,6 +5,7 @@
 #include "drive/stack/native.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "base/str.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/ports.h"
@@ -184,8 +185,8 @@ enum err stack_part_bring_up(struct part *p, struct errinfo *ei)
     if (answers_still(p, ei))
         return ERR_OK;
     enum err err = p->stack->cancelled ? err_set(ei, ERR_INTERRUPTED, "interrupted") : ERR_OK;
-    if (!err && mkdir(p->folder, 0711) < 0 && errno != EEXIST)
-        err = err_sys(ei, ERR_ENV, "cannot make %s", p->folder);
+    if (!err) /* another account passes through to what is its own */
+        err = own_tree_make(p->folder, p->ops->own_account ? 0711 : 0700, ei);
     if (!err && p->ops->prepare)
         err = p->ops->prepare(p, ei);
     if (!err)
@@ -273,7 +274,7 @@ static void end_task(void *arg)
     int signo = p->ops->down_signal ? p->ops->down_signal : p->ops->stop_signal;
     e->err = part_end(p, signo, p->ops->stop_grace_s * US_PER_S, &e->ei);
     if (!e->err)
-        e->err = stack_remove_tree(p->folder, &e->ei);
+        e->err = own_tree_remove(p->folder, &e->ei);
 }
 
 /* The server first, so that it does not complain about the others; those all at once. */

@@ -1,6 +1,7 @@
 /* The stack's Postgres. It refuses to run as root: then it runs as another account, and its folder moves to the folder
  * for temporary files when that account cannot reach ours (a home or a test's private folder). */
 #include "base/log.h"
+#include "base/own_tree.h"
 #include "base/str.h"
 #include "drive/stack/env.h"
 #include "drive/stack/impl.h"
@@ -39,15 +40,15 @@ static enum err move_to_temporary(struct part *p, const struct account *a, struc
     struct arena *mem = p->stack->mem;
     const char *tmp = getenv("TMPDIR");
     char *path = arena_printf(mem, "%s/drivesim-postgres-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(path))
-        return err_sys(ei, ERR_ENV, "cannot make %s", path);
-    if (rmdir(p->folder) < 0)
-        LOGD("stack", "%s: %s", p->folder, strerror(errno));
-    enum err err = ERR_OK;
+    enum err err = own_tree_make_temporary(path, p->stack->home, ei);
+    if (!err)
+        err = own_tree_remove(p->folder, ei);
+    if (err)
+        return err;
     if (symlink(path, p->folder) < 0) /* so that it is found again */
         err = err_sys(ei, ERR_ENV, "cannot link %s", p->folder);
     p->folder = path;
-    if (!err && chown(path, a->uid, a->gid) < 0)
+    if (!err && lchown(path, a->uid, a->gid) < 0)
         err = err_sys(ei, ERR_ENV, "cannot give %s to %s", path, a->name);
     if (!err && !account_can_use(a, path))
         err = err_set(ei, ERR_ENV, "%s cannot work in %s", a->name, path);
@@ -56,7 +57,7 @@ static enum err move_to_temporary(struct part *p, const struct account *a, struc
 
 static enum err give_folder(struct part *p, const struct account *a, struct errinfo *ei)
 {
-    if (chown(p->folder, a->uid, a->gid) < 0)
+    if (lchown(p->folder, a->uid, a->gid) < 0)
         return err_sys(ei, ERR_ENV, "cannot give %s to %s", p->folder, a->name);
     return account_can_use(a, p->folder) ? ERR_OK : move_to_temporary(p, a, ei);
 }
@@ -64,7 +65,8 @@ static enum err give_folder(struct part *p, const struct account *a, struct erri
 static enum err write_password(const struct part *p, const char *path, const struct account *a, struct errinfo *ei)
 {
     const char *password = p->stack->password;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    unlink(path); /* of one that was interrupted; or a link, which is not written through */
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_sys(ei, ERR_ENV, "cannot write %s", path);
     bool ok =
@@ -80,11 +82,13 @@ static MAY_YIELD enum err make_cluster(struct part *p, struct arena *mem, const 
     const char *password = arena_printf(mem, "%s/password", p->folder);
     char initdb[512];
     struct stat st;
-    if (stat(data, &st) == 0)
-        return ERR_OK;
+    if (lstat(data, &st) == 0)
+        return S_ISDIR(st.st_mode)
+                   ? ERR_OK
+                   : err_set(ei, ERR_SAFETY, "%s is not a folder: move it away, or `sim stack down`", data);
     if (!proc_which("initdb", program_folders(mem), initdb, sizeof initdb))
         return err_set(ei, ERR_ENV, "initdb is not installed: `sim doctor` says how to get it");
-    enum err err = stack_remove_tree(fresh, ei);
+    enum err err = own_tree_remove_part(p->folder, "data.new", ei);
     if (!err)
         err = write_password(p, password, a, ei);
     if (err)

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "base/str.h"
 #include "drive/stack/docker.h"
 #include "drive/stack/fixture.h"
@@ -41,11 +42,15 @@ static enum err take_lock(struct stack *s, struct errinfo *ei)
     const char *path = arena_printf(s->mem, "%s/lock", s->home);
     for (;;) {
         struct stat held, there;
+        if (lstat(s->home, &there) == 0 && !S_ISDIR(there.st_mode))
+            return err_set(ei, ERR_SAFETY,
+                           "%s is a link or a file, which drivesim does not follow: move it away, or use --dir",
+                           s->home);
         if (mkdir(s->home, 0711) == 0) /* others may pass through it to the folder that is theirs, not look around */
             (void)!chmod(s->home, 0711);
         else if (errno != EEXIST)
             return err_sys(ei, ERR_ENV, "cannot make %s", s->home);
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+        int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno == ENOENT)
             continue;
         if (fd < 0)
@@ -133,8 +138,13 @@ enum err stack_find_part(struct stack *s, const char *name, struct part **out, s
 
 static enum err make_logs(const struct stack *s, struct errinfo *ei)
 {
-    const char *logs = arena_printf(s->mem, "%s/logs", s->home);
-    return mkdir(logs, 0700) < 0 && errno != EEXIST ? err_sys(ei, ERR_ENV, "cannot make %s", logs) : ERR_OK;
+    return own_tree_make(arena_printf(s->mem, "%s/logs", s->home), 0700, ei);
+}
+
+/* Kept ones (api/token_store.h), which go with the stack. */
+enum err stack_make_sessions(const struct stack *s, struct errinfo *ei)
+{
+    return own_tree_make(arena_printf(s->mem, "%s/sessions", s->home), 0700, ei);
 }
 
 static MAY_YIELD enum err choose_kind(struct stack *s, struct errinfo *ei)
@@ -158,6 +168,8 @@ enum err stack_up(struct stack *s, struct errinfo *ei)
     enum err err = fixture_judge_whole(s, ei);
     if (!err)
         err = make_logs(s, ei);
+    if (!err)
+        err = stack_make_sessions(s, ei);
     if (!err)
         err = choose_kind(s, ei);
     if (!err)

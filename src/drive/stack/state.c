@@ -7,16 +7,16 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "base/secret.h"
+#include "base/str.h"
 #include "drive/stack/fixture.h"
 #include "drive/stack/impl.h"
 #include "drive/stack/ports.h"
 #include "drive/stack/seeded.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,12 +48,13 @@ static void name_project(struct stack *s)
     snprintf(s->project, sizeof s->project, "drivesim-%s", hex);
 }
 
-/* The folder of a part may have been moved away (stack/postgres.c): then a link stands in its place. */
+/* The folder of a part may have been moved away (stack/postgres.c): then a link stands in its place. Any other link is
+ * nobody's, and not followed. */
 static const char *real_folder(const struct stack *s, const char *name)
 {
     const char *path = arena_printf(s->mem, "%s/%s", s->home, name);
     char *real = realpath(path, NULL);
-    if (real)
+    if (real && own_tree_belongs(real, s->home))
         path = arena_strdup(s->mem, real);
     free(real);
     return path;
@@ -182,7 +183,8 @@ static enum err replace_file(const struct stack *s, const char *name, enum err (
 {
     const char *path = arena_printf(s->mem, "%s/%s", s->home, name);
     const char *next = arena_printf(s->mem, "%s.next", path);
-    int fd = open(next, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    unlink(next); /* of one that was interrupted; or a link, which is not written through */
+    int fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     if (!f)
         return err_sys(ei, ERR_ENV, "cannot write %s", next);
@@ -215,50 +217,34 @@ enum err stack_state_save(struct stack *s, struct errinfo *ei)
 
 /* ---- removing ---- */
 
-/* In the order of the disk, not of a folder's hash table: with tens of thousands of objects in one folder that is many
- * times as fast. */
-static int by_inode(const FTSENT **a, const FTSENT **b)
+/* A link to a folder that was moved away goes as a link; so does any that stands where a file of ours does. */
+static bool remove_link_or_file(const char *path)
 {
-    ino_t x = (*a)->fts_statp->st_ino, y = (*b)->fts_statp->st_ino;
-    return x < y ? -1 : x > y;
+    return unlink(path) == 0 || errno == ENOENT;
 }
 
-/* A folder comes twice: before what is in it, and after. */
-static bool remove_entry(const FTSENT *f)
+static void remove_folder(const char *path)
 {
-    return f->fts_info == FTS_D || remove(f->fts_accpath) == 0 || errno == ENOENT;
-}
-
-enum err stack_remove_tree(const char *path, struct errinfo *ei)
-{
-    char root[PATH_MAX];
-    char *const roots[] = {root, NULL};
-    if (!str_fit(root, sizeof root, path))
-        return err_set(ei, ERR_ENV, "cannot remove %s: its path is too long", path);
-    FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, by_inode);
-    bool fine = fts != NULL;
-    const FTSENT *f = NULL;
-    while (fine && (errno = 0, f = fts_read(fts)))
-        fine = remove_entry(f);
-    fine = fine && errno == 0;
-    enum err err = fine ? ERR_OK : err_sys(ei, ERR_ENV, "cannot remove %s", path);
-    if (fts)
-        fts_close(fts);
-    return err;
+    struct errinfo ei;
+    struct stat st;
+    bool link = lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && access(path, F_OK) < 0; /* to what is gone by now */
+    if (link ? !remove_link_or_file(path) : own_tree_remove(path, &ei))
+        LOGW("stack", "%s", link ? path : err_message(&ei));
 }
 
 /* Only what the stack made: .sim itself goes when nothing else lies in it. */
 void stack_state_remove(struct stack *s)
 {
-    stack_release_ports(s);
-    static const char *const names[] = {"postgres",        "store.next", "logs", "sessions",
-                                        STACK_SEEDED_FILE, "loading",    "env",  "env.next",
+    static const char *const folders[] = {"postgres", "store.next", "logs", "sessions"};
+    static const char *const files[] = {STACK_SEEDED_FILE, "loading",    "env", "env.next",
                                         "stack.json.next", "stack.json", "lock"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        const char *path = arena_printf(s->mem, "%s/%s", s->home, names[i]);
-        struct errinfo ei;
-        if (stack_remove_tree(path, &ei))
-            LOGW("stack", "%s", err_message(&ei));
+    stack_release_ports(s);
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+        remove_folder(arena_printf(s->mem, "%s/%s", s->home, folders[i]));
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        const char *path = arena_printf(s->mem, "%s/%s", s->home, files[i]);
+        if (!remove_link_or_file(path))
+            LOGW("stack", "cannot remove %s: %s", path, strerror(errno));
     }
     if (fixture_tidy(s))
         stack_say(s, "fixtures stay in %s", fixture_folder(s, NULL));

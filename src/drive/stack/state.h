@@ -9,5 +9,4 @@ void stack_state_init(struct stack *s);
 enum err stack_state_load(struct stack *s, struct errinfo *ei) WARN_UNUSED;
 enum err stack_state_save(struct stack *s, struct errinfo *ei) WARN_UNUSED; /* stack.json and env */
 void stack_state_remove(struct stack *s);                                   /* the files and folders */
-enum err stack_remove_tree(const char *path, struct errinfo *ei) WARN_UNUSED;
 #endif

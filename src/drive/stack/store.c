@@ -4,6 +4,7 @@
 #include "base/embed.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/own_tree.h"
 #include "base/private_file.h"
 #include "drive/stack/env.h"
 #include "drive/stack/impl.h"
@@ -81,8 +82,9 @@ static MAY_YIELD enum err install(struct part *p, struct arena *mem, const char 
         err = check_ours(cache_root(mem), ei);
     if (err)
         return err;
-    if (!mkdtemp(fresh))
-        return err_sys(ei, ERR_ENV, "cannot make %s", fresh);
+    err = own_tree_make_temporary(fresh, NULL, ei);
+    if (err)
+        return err;
     stack_say(p->stack, "%-9s installing the S3 store by npm (once)", p->ops->name);
     err = write_files(mem, fresh, ei);
     if (!err)
@@ -90,7 +92,7 @@ static MAY_YIELD enum err install(struct part *p, struct arena *mem, const char 
     if (!err && rename(fresh, folder) < 0 && errno != EEXIST && errno != ENOTEMPTY)
         err = err_sys(ei, ERR_ENV, "cannot rename %s", fresh);
     struct errinfo left;
-    if (access(fresh, F_OK) == 0 && stack_remove_tree(fresh, &left))
+    if (access(fresh, F_OK) == 0 && own_tree_remove(fresh, &left))
         LOGW("stack", "%s", err_message(&left));
     return err;
 }
