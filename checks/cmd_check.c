@@ -42,6 +42,7 @@ static enum err verify(const void *arg, struct errinfo *ei)
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct check_conf *conf = arg;
+    ctx->cause = CAUSE_CHECK;
     return checks_run(ctx, &conf->only, conf->run, NULL, ei);
 }
 

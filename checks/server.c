@@ -20,7 +20,7 @@ enum err check_read_metric(struct cmd_ctx *ctx, const char *name, int64_t *out, 
         return err_set(ei, ERR_NOTFOUND, "not offered: a server of this kind has no /metrics");
     if (!ctx->target->url)
         return err_set(ei, ERR_ENV, "TMA_URL is not set");
-    enum err e = scrape(ctx->http, ctx->target->url, 10 * US_PER_S, &text, ei);
+    enum err e = scrape(ctx->http, ctx->target->url, 10 * US_PER_S, cmd_counters(ctx, CAUSE_CHECK), &text, ei);
     if (e == ERR_NOTFOUND || (e == ERR_OK && !scrape_value(buf_cstr(&text), name, &value)))
         e = err_set(ei, ERR_NOTFOUND, "not offered: the server's /metrics has no %s", name);
     else if (e == ERR_OK)

@@ -124,8 +124,6 @@ void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r)
     /* That a server lacks a call is found out by asking: no failure of anybody. */
     bool absent =
         strcmp(r->code, API_CODE_ABSENT) == 0 || (op == OP_BULK_UPLOAD && (r->status == 404 || r->status == 405));
-    s->stats->requests++;
-    s->stats->by_cause[CAUSE_SETUP]++;
     if (!absent)
         stats_record(s->stats, op, r, (struct mono){0});
     if (r->outcome == OUT_OK)
@@ -134,10 +132,7 @@ void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r)
 
 bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, const struct api_result *r)
 {
-    unsigned extra = api_extra_requests(l->api);
     l->in_flight--;
-    s->stats->requests += extra;
-    s->stats->by_cause[CAUSE_SETUP] += extra;
     seed_count(s, op, r);
     switch (r->outcome) {
     case OUT_OK:

@@ -232,7 +232,7 @@ static MAY_YIELD enum err run(void *conf, struct cmd_ctx *ctx, struct errinfo *e
     ctx->on_interrupt = on_interrupt;
     ctx->on_interrupt_arg = &s;
     if (!c->explain) {
-        pulse_init(&s.pulse, ctx->http, ctx->target->url);
+        pulse_init(&s.pulse, ctx->http, ctx->target->url, cmd_counters(ctx, CAUSE_WATCH));
         err = seed_all(&s, ei);
         pulse_done(&s.pulse);
     }

@@ -30,7 +30,7 @@ static MAY_YIELD void read_server(struct pulse *p)
         httpc_peer_free(&p->peer);
 }
 
-void pulse_init(struct pulse *p, struct httpc *http, const char *url)
+void pulse_init(struct pulse *p, struct httpc *http, const char *url, struct httpc_counters count)
 {
     struct http_url u;
     *p = (struct pulse){0};
@@ -38,6 +38,8 @@ void pulse_init(struct pulse *p, struct httpc *http, const char *url)
         return;
     if (guard_is_loopback(u.host) && httpc_peer_new(&p->peer, http, url, NULL, NULL))
         p->peer = NULL;
+    if (p->peer)
+        httpc_peer_count(p->peer, count);
     http_url_done(&u);
     health_begin(&p->health);
 }

@@ -16,8 +16,8 @@ struct pulse_change {
     double machine, own;   /* shares: of all processors, -1: not known; of one */
     double turns, commits; /* of the time, accounts added up; a second. -1: not known */
 };
-/* url: of the server; its metrics are asked for on loopback alone. */
-void pulse_init(struct pulse *p, struct httpc *http, const char *url);
+/* url: of the server; its metrics are asked for on loopback alone. count: of that. */
+void pulse_init(struct pulse *p, struct httpc *http, const char *url, struct httpc_counters count);
 void pulse_done(struct pulse *p);
 /* What happened since the last call, or since pulse_init. */
 MAY_YIELD struct pulse_change pulse_take(struct pulse *p);

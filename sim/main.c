@@ -388,6 +388,7 @@ static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check
     }
     if (!p->result.seconds_us) /* the command knows better what it measured */
         p->result.seconds_us = mono_diff(mono_now(), p->started);
+    p->ctx.cause = CAUSE_CHECK;
     return checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
 }
 
@@ -463,7 +464,12 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     arguments_tell(p->result.arguments, sizeof p->result.arguments, argc, argv);
     p->result.failures_matter = cmd->flags & CMD_FAILURES_MATTER;
     p->result.judged = cmd->flags & (CMD_LOADS | CMD_FAILURES_MATTER);
-    p->ctx = (struct cmd_ctx){.target = &p->target, .result = &p->result, .out = stdout, .interrupts = &p->interrupts};
+    p->ctx = (struct cmd_ctx){.target = &p->target,
+                              .requests = p->result.stats.by_cause,
+                              .cause = CAUSE_SETUP,
+                              .result = &p->result,
+                              .out = stdout,
+                              .interrupts = &p->interrupts};
     enum err err = prepare(p, argc, argv, &help, &ei);
     p->ctx.common = p->common;
     if (help) {

@@ -37,18 +37,25 @@ static MAY_YIELD bool renew_session(struct call *c)
     return ok;
 }
 
+enum cause call_because(struct app *a, enum cause cause)
+{
+    if (a->api)
+        api_cause(a->api, cause);
+    return cause;
+}
+
 bool call_again(struct call *c, const struct api_result *r)
 {
     struct worker *w = c->app->w;
-    meter_requests(&w->meter, c->cause, 1 + api_extra_requests(c->app->api));
-    meter_requests(&w->meter, CAUSE_RECONNECT, r->retries);
+    bool again = false;
     meter_reach(&w->meter, r);
     w->server.caps &= api_caps(c->app->api);
     if (r->outcome == OUT_THROTTLED)
-        return wait_for_budget(c, r);
-    if (r->status == 401 && !c->renewed && !worker_draining(w))
-        return renew_session(c);
-    return false;
+        again = wait_for_budget(c, r);
+    else if (r->status == 401 && !c->renewed && !worker_draining(w))
+        again = renew_session(c);
+    call_because(c->app, c->cause); /* its other lane has asked for something else meanwhile */
+    return again;
 }
 
 void call_record(const struct call *c, enum drive_op op, const struct api_result *r, struct mono due)

@@ -1,6 +1,6 @@
 #ifndef SIM_APP_CALL_H
 #define SIM_APP_CALL_H
-/* Around every API call of an app: counts the request, waits out a spent budget, renews an expired session, and notes
+/* Around every API call of an app: says why it is made, waits out a spent budget, renews an expired session, and notes
  * what the server turns out to lack. Used as
  *
  *     struct call c = CALL(a, CAUSE_ACTION);
@@ -21,8 +21,10 @@ struct call {
 };
 #define CALL(app_, cause_)                                                                                             \
     {                                                                                                                  \
-        .app = (app_), .cause = (cause_)                                                                               \
+        .app = (app_), .cause = call_because((app_), (cause_))                                                         \
     }
+/* What the app asks next is counted under that cause, which is returned. */
+enum cause call_because(struct app *a, enum cause cause);
 /* True when the call is to be made again. */
 MAY_YIELD bool call_again(struct call *c, const struct api_result *r);
 /* due us 0: no schedule of its own. */

@@ -76,7 +76,6 @@ static MAY_YIELD enum err read_folder(struct crawl *c, const struct level_item *
     enum err e;
     for (unsigned tries = 0;; tries++) {
         e = api_list(l->api, it->folder, mem, &listing, &r);
-        meter_requests(&w->meter, CAUSE_SETUP, api_pages(l->api));
         if (r.outcome != OUT_THROTTLED ||
             !worker_sleep(w, pace_throttle_wait_us(r.retry_after_us, tries, &c->rng), PHASE_DRAIN))
             break;
@@ -114,7 +113,6 @@ static MAY_YIELD void judge_samples(struct crawl *c)
         struct content content;
         struct api_result r;
         api_download(reader_of(c, s->account)->api, s->id, 0, CONTENT_HEAD_MAX, on_head, &head, NULL, 0, &r);
-        meter_requests(&w->meter, CAUSE_SETUP, 1);
         w->server.foreign = !content_identify((struct sv){buf_cstr(&head), head.len}, s->ext, &content);
         buf_done(&head);
     }

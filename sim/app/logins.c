@@ -103,9 +103,9 @@ static MAY_YIELD enum err sign_in(struct worker *w, struct login *l, struct rng 
         if (!wait_for_turn(w, k))
             break;
         sem_take(w->loop, &w->roster.sign_ins, 1);
+        api_cause(l->api, cause);
         e = how(l->api, l->email, target_password(w->ctx->target, l->email), r);
         sem_give(&w->roster.sign_ins, 1);
-        meter_requests(&w->meter, cause, 1 + api_extra_requests(l->api));
         meter_reach(&w->meter, r);
     } while (sign_in_again(w, r, tries++, rng, k));
     if (e != ERR_OK || r->outcome != OUT_OK)
@@ -160,7 +160,6 @@ static MAY_YIELD enum err find_sub_users(struct finding *f, struct login *owner,
     struct api_result r;
     uint32_t skipped = 0;
     enum err e = api_sub_users(owner->api, mem, &users, &r);
-    meter_requests(&f->w->meter, CAUSE_SETUP, 1);
     if (e != ERR_OK || (r.outcome != OUT_OK && strcmp(r.code, API_CODE_ABSENT) != 0)) {
         e = err_set(f->ei, e == ERR_CANCELLED ? ERR_INTERRUPTED : ERR_ENV, "cannot list the sub-users of %s: %s",
                     owner->email, r.reason);

@@ -1,4 +1,5 @@
 #include "sim/app/meter.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -13,22 +14,21 @@ void meter_init(struct meter *m, struct stats *total)
     stats_init(&m->interval);
     m->total = total;
     const struct api_result one = {.outcome = OUT_OK};
+    struct stats *before = mem_zalloc(sizeof(*before)); /* what the command counted so far */
+    stats_merge(before, m->total);
     for (int op = 0; op < OP_COUNT; op++)
         stats_record(&m->interval, (enum drive_op)op, &one, (struct mono){0});
     stats_merge(m->total, &m->interval);
     stats_reset(m->total);
+    stats_merge(m->total, before);
     stats_reset(&m->interval);
+    stats_done(before);
+    mem_free(before);
 }
 
 void meter_done(struct meter *m)
 {
     stats_done(&m->interval);
-}
-
-void meter_requests(struct meter *m, enum cause cause, uint64_t n)
-{
-    m->interval.requests += n;
-    m->interval.by_cause[cause] += n;
 }
 
 static void outage_reason(struct meter *m, enum drive_op op, const struct api_result *r)

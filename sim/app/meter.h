@@ -50,7 +50,6 @@ struct meter {
 /* Takes the memory of all histograms now, so that it is not mistaken for that of apps. */
 void meter_init(struct meter *m, struct stats *total);
 void meter_done(struct meter *m); /* total stays */
-void meter_requests(struct meter *m, enum cause cause, uint64_t n);
 /* An operation that ended; due us 0: as sent. */
 void meter_record(struct meter *m, enum drive_op op, const struct api_result *r, struct mono due);
 /* Tells from how a request ended whether the server can be reached, and serves. */

@@ -22,7 +22,6 @@ static MAY_YIELD bool again(void *arg, enum drive_op op, const struct api_job *j
     struct rng rng;
     (void)op;
     (void)job;
-    m->requests++;
     if (r->outcome != OUT_THROTTLED || (m->stop && *m->stop)) {
         m->tries = 0;
         return false;

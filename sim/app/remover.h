@@ -8,11 +8,10 @@
 struct remover {
     struct cmd_ctx *ctx;
     struct api *api;
-    const bool *stop;  /* set by an interruption: nothing more is begun; NULL: nothing stops it */
-    int64_t limit_us;  /* of one job; 0: none */
-    int64_t away_us;   /* as job.h */
-    uint64_t requests; /* counted up */
-    unsigned tries;    /* its own: of the call that is made just now */
+    const bool *stop; /* set by an interruption: nothing more is begun; NULL: nothing stops it */
+    int64_t limit_us; /* of one job; 0: none */
+    int64_t away_us;  /* as job.h */
+    unsigned tries;   /* its own: of the call that is made just now */
 };
 /* The remover as job.h takes it: for job_trash, job_purge, job_remove. Borrows m. */
 struct job_caller remover_caller(struct remover *m);

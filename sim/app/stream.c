@@ -191,7 +191,7 @@ void stream_open(struct app *a)
     a->stream.replaying = a->stream.was_up;
     a->stream.resumed = a->stream.memory.last_event_id;
     a->stream.cause = a->stream.was_up ? CAUSE_RECONNECT : CAUSE_SETUP;
-    meter_requests(&a->w->meter, a->stream.cause, 1);
+    call_because(a, a->stream.cause);
     if (api_stream_open(&a->stream.handle, a->api, &a->stream.memory, &ops, a, &ei) != ERR_OK) {
         struct api_result r = {.outcome = OUT_TRANSPORT};
         snprintf(r.reason, sizeof(r.reason), "%s", err_message(&ei));

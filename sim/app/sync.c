@@ -69,8 +69,6 @@ static MAY_YIELD enum listing list_once(struct app *a, uint32_t at, enum drive_o
         changes = o->changes;
         arena_reset(mem);
         api_list(a->api, view_id(&a->view, at), mem, &l, &r);
-        if (api_pages(a->api) > 1)
-            meter_requests(&a->w->meter, cause, api_pages(a->api) - 1);
     } while (call_again(&c, &r));
     if (r.outcome == OUT_OK) {
         became = o->changes == changes ? LISTING_SHOWN : LISTING_STALE;

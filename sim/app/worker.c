@@ -17,6 +17,8 @@ void worker_init(struct worker *w, struct cmd_ctx *ctx, const struct worker_conf
     *w = (struct worker){.ctx = ctx, .loop = ctx->loop, .conf = *conf, .server.caps = API_CAP_ALL};
     sem_init_coro(&w->roster.sign_ins, 4);
     meter_init(&w->meter, &ctx->result->stats);
+    w->outer_requests = ctx->requests;
+    ctx->requests = w->meter.interval.by_cause;
     mix_default(&w->mix);
     w->run_key = rng_mix64(conf->seed ^ (uint64_t)wall_now().us);
 }
@@ -34,6 +36,7 @@ void worker_done(struct worker *w)
     }
     MEM_FREE(w->roster.logins);
     MEM_FREE(w->roster.accounts);
+    w->ctx->requests = w->outer_requests;
     meter_done(&w->meter);
 }
 

@@ -49,6 +49,7 @@ struct worker {
     struct schedule schedule;
     struct server_kind server;
     struct meter meter;
+    uint64_t *outer_requests; /* where the command counted them before */
     struct stream_tally streams;
     struct watch *watch; /* of the server; NULL: it is not watched */
     struct run_ledger ledger;

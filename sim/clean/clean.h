@@ -36,7 +36,6 @@ struct clean {
     size_t n_paths;
     char **keys; /* of Redis */
     size_t n_keys;
-    uint64_t requests;
     char **left; /* what could not be removed, a line each */
     size_t n_left;
     uint64_t objects; /* found without a row, after the server's own removal */

@@ -92,8 +92,6 @@ static void report(const struct clean *c)
     check->examined = add_figures(r, c);
     for (size_t i = 0; i < c->n_left; i++)
         result_check_add(check, "not removed: %s", c->left[i]);
-    r->stats.requests += c->requests;
-    r->stats.by_cause[CAUSE_ACTION] += c->requests;
 }
 
 /* *go: what was shown is to be done. */
@@ -155,6 +153,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
 {
     struct command_clean *c = mem_zalloc(sizeof(*c));
     c->clean.ctx = ctx;
+    ctx->cause = CAUSE_ACTION;
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;
     bool given = target_logins_given(ctx->target) || ctx->target->logins_made;

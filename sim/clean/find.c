@@ -45,7 +45,6 @@ static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
         return;
     }
     do {
-        c->requests++;
         (void)!api_sign_in(a->api, a->owner.email, c->ctx->target->password, &r);
     } while (turn_again(&turn, a->owner.email, &r));
     if (r.outcome == OUT_OK)
@@ -63,7 +62,6 @@ static MAY_YIELD void find_subs(struct clean *c, struct clean_account *a)
     struct arena *mem = arena_new(16 << 10);
     struct api_users users = {0};
     struct api_result r;
-    c->requests++;
     if (api_sub_users(a->api, mem, &users, &r) != ERR_OK || !answered(&r)) {
         users.n = 0;
         lose(c, a->owner.email, "the sub-users of", &r);
@@ -78,14 +76,13 @@ static MAY_YIELD void find_subs(struct clean *c, struct clean_account *a)
     arena_free(&mem);
 }
 
-static MAY_YIELD void find_holdings(struct clean *c, struct clean_account *a)
+static MAY_YIELD void find_holdings(struct clean_account *a)
 {
     struct arena *mem = arena_new(64 << 10);
     struct api_storage storage = {0};
     struct api_totals totals = {0};
     struct drive_listing trash = {0};
     struct api_result r;
-    c->requests += 3;
     if (api_storage(a->api, &storage, &r) == ERR_OK)
         a->bytes = storage.used;
     if (api_stats(a->api, &totals, &r) == ERR_OK) {
@@ -113,11 +110,10 @@ static MAY_YIELD struct clean_account *add_account(struct clean *c, const char *
     sign_in(c, a);
     if (!a->api)
         return a;
-    c->requests++;
     if (!a->owner.id)
         a->owner.id = profile_read_id(api_peer(a->api));
     find_subs(c, a);
-    find_holdings(c, a);
+    find_holdings(a);
     remember(c, &a->owner);
     for (size_t i = 0; i < a->n_subs; i++)
         remember(c, &a->subs[i]);

@@ -18,7 +18,6 @@ static MAY_YIELD struct api *enter(struct clean *c, const struct target_login *l
     conf.timeout_us = 60 * US_PER_S;
     if (api_new(&a, &conf, ei) != ERR_OK)
         return NULL;
-    c->requests++;
     if (api_sign_in(a, l->name, l->password, &r) != ERR_OK || r.outcome != OUT_OK) {
         err_set(ei, ERR_ENV, "%s cannot sign in: %s", l->name, r.reason);
         api_free(&a);
@@ -57,7 +56,6 @@ static MAY_YIELD enum err find_made(struct clean *c, struct arena *mem, struct e
     c->admin = enter(c, &c->ctx->target->logins[0], ei);
     if (!c->admin)
         return ei->code;
-    c->requests++;
     if (api_accounts_made(c->admin, mem, &users, &r) != ERR_OK || r.outcome != OUT_OK)
         return err_set(ei, ERR_ENV, "the server does not list its accounts: %d %s", r.status, r.reason);
     for (size_t i = 0; i < users.n; i++)
@@ -79,7 +77,6 @@ enum err clean_given_find(struct clean *c, struct errinfo *ei)
             e = ei->code;
             break;
         }
-        c->requests++;
         bool there = !known_tree(c, a) && api_list(a, NULL, mem, &top, &r) == ERR_OK && r.outcome == OUT_OK;
         if (!there) {
             if (!known_tree(c, a) && r.status != 404)
@@ -125,7 +122,6 @@ static MAY_YIELD void unclaim_by_others(struct clean *c, const struct clean_acco
         struct errinfo ei;
         struct api *a = strcmp(t->logins[i].name, x->owner.email) == 0 ? NULL : enter(c, &t->logins[i], &ei);
         if (a && strcmp(api_tree(a), api_tree(x->api)) == 0) {
-            c->requests++;
             (void)!api_unclaim(a, left, r);
         }
         if (a)
@@ -146,7 +142,6 @@ static MAY_YIELD enum err unclaim(struct clean *c, const struct clean_account *x
 {
     struct api_locks_left left;
     char length[32];
-    c->requests++;
     enum err e = api_unclaim(x->api, &left, r);
     if (e == ERR_OK && is_locked(r))
         unclaim_by_others(c, x, &left, r);
@@ -160,7 +155,6 @@ static MAY_YIELD enum err unclaim(struct clean *c, const struct clean_account *x
                 left.left > 1 ? ", and others" : "", str_duration(length, sizeof(length), wait));
         fflush(c->ctx->out);
         coro_sleep_unless(c->ctx->loop, mono_add(mono_now(), wait + US_PER_S), &c->stop);
-        c->requests++;
         e = api_unclaim(x->api, &left, r);
     }
     if (e == ERR_OK && is_locked(r) && left.left > 0)
@@ -173,7 +167,6 @@ void clean_given_remove(struct clean *c)
     for (size_t i = 0; i < c->n_accounts && !c->stop; i++) {
         const struct clean_account *x = &c->accounts[i];
         struct api_result r;
-        c->requests += !x->api;
         clean_doing(c, x->api ? "removing drivesim's folder of %s" : "removing the account %s", x->owner.email);
         enum err e = x->api ? unclaim(c, x, &r) : api_account_remove(c->admin, x->owner.email, &r);
         if (e != ERR_OK || r.outcome != OUT_OK)

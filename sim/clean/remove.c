@@ -37,7 +37,6 @@ static MAY_YIELD bool empty(struct clean *c, struct clean_account *a, const stru
         struct drive_listing l = {0};
         struct api_result r = {0};
         arena_reset(mem);
-        c->requests++;
         enum err e = trash ? api_trash_list(a->api, mem, &l, &r) : api_list(a->api, NULL, mem, &l, &r);
         if (trash && e == ERR_OK && strcmp(r.code, API_CODE_ABSENT) == 0)
             break; /* what was trashed is gone */
@@ -68,7 +67,6 @@ static MAY_YIELD bool remove_tree(struct clean *c, struct clean_account *a)
     clean_doing(c, "removing the tree of %s", a->owner.email);
     bool ok = empty(c, a, &calls, false, why, sizeof(why)) && empty(c, a, &calls, true, why, sizeof(why));
     clean_done(c);
-    c->requests += m.requests;
     if (!ok)
         clean_left(c, "the tree of %s: %s", a->owner.email, why);
     else if (!c->ctx->common->quiet)
@@ -86,7 +84,6 @@ static MAY_YIELD void remove_subs(struct clean *c, struct clean_account *a)
         char path[DRIVE_ID_MAX + 40];
         str_format(path, sizeof(path), "/api/user/sub-users/%s", a->subs[i].id);
         const struct http_req req = {.method = "DELETE", .path = path};
-        c->requests++;
         enum err e = httpc_perform(api_peer(a->api), &req, &resp, &ei);
         if (e != ERR_OK || (resp.status / 100 != 2 && resp.status != 404))
             clean_left(c, "the sub-user %s: %d %s", a->subs[i].email, resp.status, err_message(&ei));

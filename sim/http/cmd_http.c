@@ -213,8 +213,9 @@ static void on_sample(void *arg, const struct stress_sample *s)
     r.bytes_down = s->bytes_received;
     if (r.outcome != OUT_OK)
         str_fit(r.reason, sizeof r.reason, s->failure == STRESS_ANSWERED ? "from the server" : s->reason);
-    stats_record(stats, OP_REQUEST, &r, mono_add(s->done, -s->from_due_us));
-    stats->requests++;
+    /* in a closed loop one is sent when another has ended: it has no time of its own */
+    stats_record(stats, OP_REQUEST, &r, h->o->rate > 0 ? mono_add(s->done, -s->from_due_us) : (struct mono){0});
+    stats->by_cause[CAUSE_ACTION]++;
     stats->reconnects += s->retried;
     http_report_add(h->report, s);
     if (h->progress && (http_report_ended(h->report) & 63) == 0)

@@ -216,7 +216,8 @@ static MAY_YIELD struct deletes read_deletes(const struct bulk *b)
     struct buf text;
     struct errinfo ei;
     struct deletes d = {0};
-    d.known = scrape(b->w->ctx->http, b->w->ctx->target->url, 5 * US_PER_S, &text, &ei) == ERR_OK &&
+    const struct cmd_ctx *ctx = b->w->ctx;
+    d.known = scrape(ctx->http, ctx->target->url, 5 * US_PER_S, cmd_counters(ctx, CAUSE_WATCH), &text, &ei) == ERR_OK &&
               scrape_value(buf_cstr(&text), "drive_store_deleted_objects_total", &d.objects) &&
               scrape_value(buf_cstr(&text), "drive_store_delete_requests_total", &d.requests) &&
               scrape_value(buf_cstr(&text), "drive_store_multi_delete", &d.batches);

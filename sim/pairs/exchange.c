@@ -155,8 +155,8 @@ static MAY_YIELD bool open_stream(struct couple *c, struct api_stream **stream, 
     struct errinfo ei = {0};
     struct mono sent = mono_now(), deadline = mono_add(sent, c->p->conf->timeout_us);
     app_take_session(&c->receiver);
+    call_because(&c->receiver, CAUSE_ACTION);
     enum err e = api_stream_open(stream, c->receiver.api, NULL, &stream_ops, &c->post, &ei);
-    meter_requests(&w->meter, CAUSE_ACTION, 1);
     bool open = e == ERR_OK && await_event(c, 0, deadline);
     struct api_result r = {.outcome = OUT_OK, .sent = sent, .done = mono_now()};
     if (e != ERR_OK) {

@@ -12,7 +12,7 @@ double ramp_actions_per_s(const struct ramp_step *s)
     uint64_t n = 0;
     for (int op = 0; op < OP_COUNT; op++)
         n += drive_op_weight((enum drive_op)op) > 0 ? stats_ok(&s->stats, (enum drive_op)op) : 0;
-    return s->stats.requests && s->measured_us > 0 ? (double)n * 1e6 / (double)s->measured_us : -1;
+    return s->desktop && s->measured_us > 0 ? (double)n * 1e6 / (double)s->measured_us : -1;
 }
 
 double ramp_operations_per_s(const struct ramp_step *s)

@@ -110,6 +110,11 @@ void ramp_step_done(struct ramp_step *s)
     hist_free(&s->refusals);
 }
 
+uint64_t ramp_requests(const struct ramp *r)
+{
+    return stats_requests(r->w->meter.total) + stats_requests(&r->w->meter.interval);
+}
+
 /* The hold begins when every session is in or was turned away, which a slow server takes its time for. */
 static MAY_YIELD void hold(struct crowd *c)
 {
@@ -118,9 +123,11 @@ static MAY_YIELD void hold(struct crowd *c)
     crowd_gather(c);
     crowd_stay(c, conf->settle_us);
     s->measure_from = mono_now();
+    uint64_t before = ramp_requests(c->r);
     watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
     crowd_stay(c, conf->hold_us - conf->settle_us);
     s->measure_to = mono_now();
+    s->requests = ramp_requests(c->r) - before;
     s->measured_us = mono_diff(s->measure_to, s->measure_from);
     watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
 }
@@ -133,12 +140,14 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
     hist_reset(loop_lag(r->w->loop));
     if (s->once)
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
+    uint64_t before = ramp_requests(r);
     crowd_start(&c, r, s);
     if (!s->once)
         hold(&c);
     crowd_end(&c);
     if (s->once) {
         s->measured_us = s->took_us;
+        s->requests = ramp_requests(r) - before;
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     }
     const struct health_span span = health_since(&health);
@@ -271,6 +280,15 @@ static bool spends_budgets(const struct ramp *r)
            each > SIGN_INS_A_LOGIN;
 }
 
+/* Those of the set-up are none of a session's; their requests stay counted. */
+static void forget_sign_ins(struct stats *s)
+{
+    uint64_t requests[CAUSE_COUNT];
+    memcpy(requests, s->by_cause, sizeof(requests));
+    stats_reset(s);
+    memcpy(s->by_cause, requests, sizeof(requests));
+}
+
 static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
 {
     char file[300];
@@ -281,7 +299,7 @@ static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
         e = watch_log(r->w->watch, file, ei);
     if (e == ERR_OK)
         e = ramp_predict(r, ei);
-    stats_reset(&r->w->meter.interval); /* the sign-ins of the set-up are none of a step's */
+    forget_sign_ins(&r->w->meter.interval);
     if (e == ERR_OK && r->conf->work.kind == RAMP_UPLOAD)
         e = ramp_make_folders(r, ei);
     return e;

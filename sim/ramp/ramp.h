@@ -43,6 +43,8 @@ struct ramp_step {
     struct mono measure_from, measure_to; /* MONO_NEVER: not yet */
     bool once, over;                      /* over: no new work */
     bool held;                            /* to its end */
+    bool desktop;                         /* its sessions were apps */
+    uint64_t requests;                    /* sent in the measured part, of whatever cause */
     double done;                          /* uploads of the measured part; one that lies in it by half counts by half */
     int64_t measured_us, took_us, drained_us;
     struct ramp_measure measured, expected;

@@ -21,7 +21,7 @@ static double refused_after(const struct ramp_step *s, double pct)
 
 static double requests_per_s(const struct ramp_step *s)
 {
-    return s->stats.requests && s->measured_us > 0 ? (double)s->stats.requests * 1e6 / (double)s->measured_us : -1;
+    return s->measured_us > 0 ? (double)s->requests * 1e6 / (double)s->measured_us : -1;
 }
 
 /* Only uploads have a time that is expected. */

@@ -81,7 +81,6 @@ void session_note(struct session *x, enum drive_op op, const struct api_result *
     bool measured = op == OP_SIGN_IN || s->once || !mono_before(r->sent, s->measure_from);
     if (measured)
         stats_record(&s->stats, op, r, due);
-    meter_requests(&x->r->w->meter, op == OP_SIGN_IN ? CAUSE_SETUP : CAUSE_ACTION, 1);
     meter_record(&x->r->w->meter, op, r, due);
     log_line(x, op, r);
     if (r->outcome == OUT_OK && op == OP_SIGN_IN)
@@ -136,10 +135,8 @@ static MAY_YIELD bool sign_in(struct session *x, struct mono due)
         r.done = mono_now();
         snprintf(r.reason, sizeof(r.reason), "%.199s", err_message(&why));
     }
-    if (budget_is_spent(x->r, &r)) {
-        meter_requests(&w->meter, CAUSE_SETUP, 1);
+    if (budget_is_spent(x->r, &r))
         return share_sign_in(x);
-    }
     if (r.status == 503) /* at the door: no room for one more */
         r.outcome = OUT_REFUSED;
     session_note(x, OP_SIGN_IN, &r, due);
@@ -162,6 +159,7 @@ static MAY_YIELD bool upload(struct session *x, unsigned k)
     snprintf(name, sizeof(name), "ramp-%08x-%u-%u-%u-%u.bin", (unsigned)(r->w->run_key >> 16), x->s->pass, x->s->number,
              x->index + 1, k + 1);
     const struct api_upload u = {.parent_id = ramp_folder_of(r, login_of(x)), .name = name, .content = &content};
+    api_cause(x->api, CAUSE_ACTION);
     api_upload(x->api, &u, mem, &made, &res);
     session_note(x, OP_UPLOAD, &res, (struct mono){0});
     arena_free(&mem);
@@ -194,8 +192,9 @@ static MAY_YIELD void work(struct session *x)
 static MAY_YIELD void sign_out(struct session *x)
 {
     struct api_result r;
-    if (!x->shares && api_sign_out(x->api, &r) == ERR_OK && strcmp(r.code, API_CODE_ABSENT) != 0)
-        meter_requests(&x->r->w->meter, CAUSE_SETUP, 1);
+    api_cause(x->api, CAUSE_SETUP);
+    if (!x->shares)
+        (void)!api_sign_out(x->api, &r);
 }
 
 static MAY_YIELD void stay_in(struct session *x)

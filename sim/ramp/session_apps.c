@@ -15,8 +15,8 @@
 struct step_apps {
     struct ramp *r;
     struct ramp_step *s;
-    struct worker *w;    /* of this step alone */
-    struct stats before; /* of arrival and the part that is not measured */
+    struct worker *w;           /* of this step alone */
+    struct stats before, after; /* of arrival and the part that is not measured; of the end */
     struct report report;
     struct done begun;
     struct timer cut;
@@ -44,6 +44,11 @@ static void after_settling(void *arg)
         watch_lap(f->r->w->watch, WATCH_LAP_REPORT, &f->s->server);
         worker_sleep(f->w, conf->hold_us - conf->settle_us, PHASE_SETTLE);
         watch_lap(f->r->w->watch, WATCH_LAP_REPORT, &f->s->server);
+        report_gather(&f->report);
+        f->w->meter.total = &f->after;
+        f->s->measure_to = mono_now();
+        f->s->measured_us = mono_diff(f->s->measure_to, f->s->measure_from);
+        f->s->requests = stats_requests(&f->s->stats);
     }
     worker_lane_ended(f->w);
 }
@@ -52,7 +57,7 @@ static uint64_t with_outcome(const struct step_apps *f, enum outcome o)
 {
     uint64_t n = 0;
     for (unsigned op = 0; op < OP_COUNT; op++)
-        n += f->before.op[op].by_outcome[o] + f->s->stats.op[op].by_outcome[o];
+        n += f->before.op[op].by_outcome[o] + f->s->stats.op[op].by_outcome[o] + f->after.op[op].by_outcome[o];
     return n;
 }
 
@@ -63,7 +68,7 @@ static void refresh(void *arg)
     struct step_apps *f = arg;
     struct ramp_step *s = f->s;
     report_gather(&f->report);
-    uint64_t failed = stats_failed_all(&s->stats) + stats_failed_all(&f->before);
+    uint64_t failed = stats_failed_all(&s->stats) + stats_failed_all(&f->before) + stats_failed_all(&f->after);
     s->ok = s->peak = f->w->fleet.listed;
     s->refused = (unsigned)(with_outcome(f, OUT_REFUSED) + with_outcome(f, OUT_THROTTLED));
     s->timed_out = (unsigned)with_outcome(f, OUT_TIMEOUT);
@@ -112,7 +117,7 @@ static MAY_YIELD void carry_out(struct step_apps *f, const uint32_t *actions)
     logins_keep(w);
     worker_lane(w, after_settling, f);
     phases_run(&c);
-    f->s->measured_us = f->s->measure_from.us ? c.measured_us - f->r->conf->settle_us : 0;
+    f->s->desktop = true;
 }
 
 static void sum_up(struct step_apps *f)
@@ -124,7 +129,15 @@ static void sum_up(struct step_apps *f)
     s->last_in = f->s->measure_from;
     s->stats.op[OP_SIGN_IN] = f->before.op[OP_SIGN_IN];
     f->before.op[OP_SIGN_IN] = (struct stats_op){.from_send = NULL};
-    stats_merge(&f->r->w->meter.interval, &s->stats);
+}
+
+/* The command counts all of it, the set-up and the end of the step too. */
+static void add_all(struct step_apps *f)
+{
+    const struct stats *parts[] = {&f->before, &f->s->stats, &f->after};
+    report_gather(&f->report);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        stats_merge(&f->r->w->meter.interval, parts[i]);
 }
 
 /* A step's sessions must not take up the places of the next one's. */
@@ -151,6 +164,7 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     void *outer_arg = ctx->on_interrupt_arg;
     uint32_t *actions = mem_zalloc(s->asked * sizeof(*actions));
     stats_init(&f->before);
+    stats_init(&f->after);
     worker_init(f->w, ctx, &wc);
     f->w->meter.total = &f->before;
     report_init(&f->report, f->w, NULL, false);
@@ -170,6 +184,7 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     s->refresh = s->halt = NULL;
     loop_timer_stop(&f->cut);
     sign_out_all(f);
+    add_all(f);
     ctx->on_interrupt = outer;
     ctx->on_interrupt_arg = outer_arg;
     fleet_free(f->w);
@@ -178,6 +193,7 @@ enum err session_apps_run(struct ramp *r, struct ramp_step *s, struct errinfo *e
     mem_free(f->w);
     mem_free(actions);
     stats_done(&f->before);
+    stats_done(&f->after);
     mem_free(f);
     return e;
 }

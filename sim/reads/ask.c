@@ -132,7 +132,6 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
         const char *wrong = NULL;
         enum err e = httpc_perform(api_peer(s->logins[s->turn++ % s->n_logins]), &req, &resp, &ei);
         int64_t wait = resp.status == 429 ? http_wait_us(&resp, wall_now()) : 0;
-        s->requests++;
         out->status = resp.status;
         if (resp.status != 429 && (row->kind != READ_KIND_FEED || out->us == 0)) /* of a feed, the first page */
             out->us += mono_diff(resp.done, resp.sent);

@@ -75,7 +75,6 @@ bool read_call(struct reads_stage *s, const struct read *row, struct arena *mem,
     struct api_result r = {0};
     *out = (struct reading){.rows = 1};
     enum err e = c ? ask(a, c, s->words[c->of], (unsigned)row->limit, mem, out, &r) : ERR_NOTFOUND;
-    s->requests += 1 + api_extra_requests(a);
     out->status = r.status;
     out->us = mono_diff(r.done, r.sent);
     if (!c || c->call == LIST || out->list.n)

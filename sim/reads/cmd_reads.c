@@ -304,6 +304,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     struct command_reads *c = mem_zalloc(sizeof(*c));
     struct stats *s = &ctx->result->stats;
     char left[300];
+    ctx->cause = CAUSE_ACTION;
     *c = (struct command_reads){.conf = arg, .ctx = ctx, .results = mem_zalloc(n_reads * sizeof(*c->results))};
     c->stage = (struct reads_stage){.ctx = ctx, .stop = &c->stop};
     ctx->on_interrupt_arg = c;
@@ -317,8 +318,6 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
         write_rows(c);
         judge(c);
     }
-    s->requests += c->stage.requests;
-    s->by_cause[CAUSE_ACTION] += c->stage.requests;
     s->waited_us += c->stage.waited_us;
     ctx->on_interrupt = NULL;
     reads_stage_free(&c->stage);

@@ -59,7 +59,6 @@ struct reads_stage {
     struct errinfo pg_why;
     char words[READ_WORD_COUNT][DRIVE_NAME_MAX + 1]; /* "": not to be had, but for the root */
     char folder[DRIVE_ID_MAX + 1];                   /* of our own: starred and trashed files */
-    uint64_t requests;
     int64_t waited_us;
     struct patience patience; /* with the requests made by hand */
     unsigned silent;          /* requests in a row that nothing answered */

@@ -32,7 +32,6 @@ bool reads_silent(const struct reads_stage *s)
 static bool heard(struct reads_stage *s, enum err e, const struct api_result *r)
 {
     bool ok = e == ERR_OK && r->outcome == OUT_OK;
-    s->requests++;
     reads_heard(s, ok || r->status != 0);
     return ok;
 }
@@ -44,7 +43,6 @@ static MAY_YIELD bool sign_in(struct reads_stage *s, struct api *a, const char *
     struct turn turn = {.loop = s->ctx->loop, .stop = s->stop, .command = "reads"};
     rng_init(&turn.rng, (uint64_t)s->ctx->common->seed, 8);
     do {
-        s->requests++;
         (void)!api_enter(a, email, target_password(s->ctx->target, email), r);
     } while (turn_again(&turn, email, r));
     return r->outcome == OUT_OK;
@@ -231,7 +229,6 @@ static MAY_YIELD bool mark(struct reads_stage *s, const char *path, const char *
         jsonw_bool(&w, more, true);
     jsonw_end_object(&w);
     const struct http_req req = {.method = "POST", .path = path, .body = {buf_cstr(&body), body.len}};
-    s->requests++;
     bool ok = httpc_perform(api_peer(s->logins[0]), &req, &resp, NULL) == ERR_OK && resp.status / 100 == 2;
     reads_heard(s, resp.status != 0);
     http_resp_done(&resp);
@@ -325,7 +322,6 @@ void reads_stage_clear(struct reads_stage *s, char *left, size_t n)
     const struct job_caller calls = remover_caller(&m);
     if (!job_remove(&calls, &id, 1, why, sizeof(why)))
         str_format(left, n, "the folder %s of " OWNER ": %s", s->folder, why);
-    s->requests += m.requests;
 }
 
 void reads_stage_free(struct reads_stage *s)

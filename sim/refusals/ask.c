@@ -124,12 +124,11 @@ void answer_read(struct answer *a, struct sv body)
         a->reason[0] = a->code[0] = '\0';
 }
 
-void refusal_request(struct stage *s, struct httpc_peer *peer, const struct http_req *req, struct answer *out)
+void refusal_request(struct httpc_peer *peer, const struct http_req *req, struct answer *out)
 {
     struct http_resp resp;
     struct errinfo ei = {0};
     *out = (struct answer){.retry_after_us = -1};
-    s->requests++;
     out->err = httpc_perform(peer, req, &resp, &ei);
     out->us = mono_diff(resp.done, resp.sent);
     out->status = resp.status;
@@ -201,7 +200,7 @@ void refusal_ask(struct stage *s, const struct refusal *f, enum refusal_who who,
         .timeout_us = TIMEOUT_US,
         .expect_100 = f->flags & ROW_EXPECT,
     };
-    refusal_request(s, peer, &req, out);
+    refusal_request(peer, &req, out);
     if (file.too_much) {
         out->err = ERR_WRONG;
         str_format(out->reason, sizeof(out->reason), "not refused: the server took %lld MiB of it",

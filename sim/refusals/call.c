@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void told(struct stage *s, enum err e, const struct api_result *r, struct answer *out)
+static void told(enum err e, const struct api_result *r, struct answer *out)
 {
-    s->requests++;
     *out = (struct answer){
         .err = e, .status = r->status, .retry_after_us = r->retry_after_us, .us = mono_diff(r->done, r->sent)};
     snprintf(out->reason, sizeof(out->reason), "%s", r->reason);
@@ -21,7 +20,7 @@ static MAY_YIELD void save(struct stage *s, enum refusal_thing file, const char 
     struct drive_file made;
     struct api_result r;
     enum err e = api_replace(s->logins[WHO_OWNER], s->things[file], "file.bin", version, NULL, &c, mem, &made, &r);
-    told(s, e, &r, out);
+    told(e, &r, out);
     arena_free(&mem);
 }
 
@@ -43,7 +42,7 @@ void refusal_call_locked_lock(struct stage *s, const struct refusal *f, unsigned
     struct api_result r;
     (void)f, (void)nth;
     enum err e = api_lock(s->logins[WHO_OWNER], s->things[THING_LOCKED], 60, NULL, &lock, &r);
-    told(s, e, &r, out);
+    told(e, &r, out);
 }
 
 void refusal_call_locked_delete(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out)
@@ -53,7 +52,7 @@ void refusal_call_locked_delete(struct stage *s, const struct refusal *f, unsign
     struct api_result r;
     (void)f, (void)nth;
     enum err e = api_trash(s->logins[WHO_OWNER], &id, 1, &job, &r);
-    told(s, e, &r, out);
+    told(e, &r, out);
 }
 
 void refusal_call_taken(struct stage *s, const struct refusal *f, unsigned nth, struct answer *out)
@@ -63,7 +62,7 @@ void refusal_call_taken(struct stage *s, const struct refusal *f, unsigned nth, 
     struct api_result r;
     (void)f, (void)nth;
     enum err e = api_folder_create(s->logins[WHO_OWNER], s->things[THING_FOLDER], "child", mem, &made, &r);
-    told(s, e, &r, out);
+    told(e, &r, out);
     arena_free(&mem);
 }
 
@@ -73,7 +72,7 @@ void refusal_call_below_itself(struct stage *s, const struct refusal *f, unsigne
     struct api_result r;
     (void)f, (void)nth;
     enum err e = api_move(s->logins[WHO_OWNER], &id, 1, s->things[THING_CHILD], &r);
-    told(s, e, &r, out);
+    told(e, &r, out);
 }
 
 static MAY_YIELD void sign_in(struct stage *s, const char *password, struct answer *out)
@@ -85,7 +84,7 @@ static MAY_YIELD void sign_in(struct stage *s, const char *password, struct answ
     enum err e = api_new(&a, &conf, &ei);
     if (e == ERR_OK)
         e = api_sign_in(a, s->emails[WHO_OWNER], password, &r);
-    told(s, e, &r, out);
+    told(e, &r, out);
     api_free(&a);
 }
 

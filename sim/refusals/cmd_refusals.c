@@ -284,13 +284,10 @@ static MAY_YIELD enum err carry_out(struct command_refusals *c, struct errinfo *
 static MAY_YIELD void clear(struct command_refusals *c)
 {
     char left[300];
-    struct stats *s = &c->ctx->result->stats;
     background_end(&c->background);
     stage_clear(&c->stage, left, sizeof(left));
     if (left[0])
         fprintf(c->ctx->out, "not removed: %s\n", left);
-    s->requests += c->stage.requests;
-    s->by_cause[CAUSE_ACTION] += c->stage.requests;
     stage_free(&c->stage);
 }
 
@@ -309,6 +306,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
         refusals_print_list(ctx->out);
         return ERR_OK;
     }
+    ctx->cause = CAUSE_ACTION;
     c = mem_zalloc(sizeof(*c));
     *c = (struct command_refusals){.conf = conf, .ctx = ctx, .rows = mem_zalloc(n_refusals * sizeof(*c->rows))};
     c->stage = (struct stage){.ctx = ctx, .conf = {conf->max_upload_bytes, conf->spend_us}, .stop = &c->stop};

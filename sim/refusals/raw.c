@@ -25,7 +25,7 @@ struct dialogue {
 static MAY_YIELD enum err dialogue_open(struct dialogue *d, struct stage *s)
 {
     *d = (struct dialogue){.in = BUF_INIT(ANSWER_MAX), .deadline = mono_add(mono_now(), TIMEOUT_US)};
-    s->requests++;
+    s->ctx->requests[CAUSE_ACTION]++;
     return rawconn_open(&d->conn, s->ctx->loop, s->ctx->target->url, d->deadline, &d->ei);
 }
 
@@ -135,7 +135,7 @@ void refusal_ask_then_next(struct stage *s, const struct refusal *f, unsigned nt
         e = read_answer(&d, out, &closes);
     told(out, e, &d.ei);
     if (e == ERR_OK) {
-        s->requests++;
+        s->ctx->requests[CAUSE_ACTION]++;
         e = read_answer(&d, &next, &last);
         if (closes ? e != ERR_CLOSED || d.in.len > 0 : e != ERR_OK || next.status != 200)
             str_format(out->besides, sizeof(out->besides),

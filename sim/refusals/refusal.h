@@ -103,8 +103,7 @@ bool refusal_fill(const struct stage *s, const struct refusal *f, const char *pa
 /* Whether all that the row names is to be had. Pure. */
 bool refusal_things_there(const struct stage *s, const struct refusal *f, char *why, size_t n);
 MAY_YIELD void refusal_ask(struct stage *s, const struct refusal *f, enum refusal_who who, struct answer *out);
-MAY_YIELD void refusal_request(struct stage *s, struct httpc_peer *peer, const struct http_req *req,
-                               struct answer *out);
+MAY_YIELD void refusal_request(struct httpc_peer *peer, const struct http_req *req, struct answer *out);
 void answer_read(struct answer *a, struct sv body);
 /* NULL: the answer is the refusal that the row expects; else what is wrong with it. Pure. */
 const char *refusal_problem(const struct refusal *f, const struct answer *a, int64_t within_us, char *dst, size_t n);

@@ -63,7 +63,7 @@ static MAY_YIELD void ask_wrong_password(struct stage *s, const struct refusal *
                (long long)(wall_now().us / US_PER_S));
     str_format(body, sizeof(body), "{\"email\":\"%s\",\"password\":\"not-the-password-%u\"}", known ? known : nobody,
                nth);
-    refusal_request(s, peer, &(struct http_req){.method = f->method, .path = f->path, .body = sv_of(body)}, out);
+    refusal_request(peer, &(struct http_req){.method = f->method, .path = f->path, .body = sv_of(body)}, out);
 }
 
 /* clang-format off */

@@ -45,7 +45,6 @@ static MAY_YIELD void spender(void *arg)
     while (!p->spent && !p->given_up && !*p->s->stop) {
         struct http_resp resp;
         struct errinfo ei = {0};
-        p->s->requests++;
         p->sent++;
         if (httpc_perform(p->peer, &req, &resp, &ei) != ERR_OK) {
             p->given_up = true;
@@ -90,7 +89,7 @@ void refusal_ask_login(struct stage *s, const struct refusal *f, unsigned nth, s
     (void)nth;
     str_format(body, sizeof(body), "{\"email\":\"refusals-limiter%s\",\"password\":\"not-the-password\"}",
                DRIVE_EMAIL_DOMAIN);
-    refusal_request(s, stage_peer(s, WHO_NOBODY, &why),
+    refusal_request(stage_peer(s, WHO_NOBODY, &why),
                     &(struct http_req){.method = f->method, .path = f->path, .body = sv_of(body)}, out);
 }
 
@@ -153,7 +152,6 @@ static MAY_YIELD void try_stream(struct stage *s, struct api *a, struct stage_st
     *t = (struct attempt){.out = out};
     at->attempt = t;
     struct mono sent = mono_now();
-    s->requests++;
     out->err = api_stream_open(&at->stream, a, NULL, &ops, t, &ei);
     if (out->err != ERR_OK)
         str_format(out->reason, sizeof(out->reason), "%s", err_message(&ei));

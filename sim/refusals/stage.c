@@ -38,12 +38,10 @@ static MAY_YIELD bool enter(struct stage *s, struct api *a, const char *email, e
     struct turn turn = {.loop = s->ctx->loop, .stop = s->stop, .command = "refusals"};
     rng_init(&turn.rng, (uint64_t)s->ctx->common->seed, 7);
     do {
-        s->requests++;
         if (how == SIGN_UP)
             (void)!api_sign_up(a, email, password, "Refusals", r);
         else
             (void)!(how == GO_ON ? api_enter(a, email, password, r) : api_sign_in(a, email, password, r));
-        s->requests += api_extra_requests(a);
     } while (turn_again(&turn, email, r));
     if (r->outcome == OUT_THROTTLED)
         str_format(r->reason, sizeof(r->reason), "interrupted");
@@ -95,7 +93,6 @@ static MAY_YIELD void owner_in(struct stage *s)
     s->own_account = enter(s, s->logins[WHO_OWNER], OWNER, SIGN_UP, &r);
     if (!open)
         (void)!api_signup_toggle(s->admin, false, &(struct api_result){0});
-    s->requests += 3;
     if (s->own_account)
         return;
     api_free(&s->logins[WHO_OWNER]);
@@ -110,7 +107,7 @@ static MAY_YIELD int delete_sub_user(struct stage *s, const char *id)
     char path[DRIVE_ID_MAX + 40];
     struct answer a;
     str_format(path, sizeof(path), "/api/user/sub-users/%s", id);
-    refusal_request(s, api_peer(s->logins[WHO_OWNER]), &(struct http_req){.method = "DELETE", .path = path}, &a);
+    refusal_request(api_peer(s->logins[WHO_OWNER]), &(struct http_req){.method = "DELETE", .path = path}, &a);
     return a.status;
 }
 
@@ -121,7 +118,6 @@ static MAY_YIELD unsigned delete_sub_users(struct stage *s)
     struct api_users users = {0};
     struct api_result r;
     unsigned left = 0;
-    s->requests++;
     if (api_sub_users(s->logins[WHO_OWNER], mem, &users, &r) == ERR_OK) {
         for (size_t i = 0; i < users.n; i++)
             if (sv_starts(sv_of(users.items[i].email), SV(SUB_PREFIX)))
@@ -136,7 +132,6 @@ static MAY_YIELD void sub_user_in(struct stage *s, enum refusal_who who, const c
     char email[80];
     struct api_result r;
     str_format(email, sizeof(email), SUB_PREFIX "%s" DRIVE_EMAIL_DOMAIN, name);
-    s->requests++;
     (void)!api_sub_user_create(s->logins[WHO_OWNER], email, s->ctx->target->password, name, perms, &r);
     if (r.outcome == OUT_OK)
         sign_in_as(s, who, email);
@@ -166,6 +161,7 @@ static void stranger_in(struct stage *s, enum refusal_who who, const char *token
         str_format(s->why[who], sizeof(s->why[who]), "%s", err_message(&ei));
         return;
     }
+    httpc_peer_count(s->strangers[who], cmd_counters(s->ctx, CAUSE_ACTION));
     httpc_peer_header(s->strangers[who], WIRE_CSRF_HEADER, WIRE_CSRF_VALUE);
     httpc_peer_header(s->strangers[who], WIRE_DESKTOP_HEADER, WIRE_DESKTOP_VALUE);
     if (token && buf_appendf(&cookie, "Bearer %s", token) == ERR_OK)
@@ -186,7 +182,6 @@ static MAY_YIELD void revoked_in(struct stage *s)
     }
     struct sv token = api_session_token(gone);
     char *text = mem_strndup(token.p, token.n);
-    s->requests++;
     (void)!api_sign_out(gone, &r);
     stranger_in(s, WHO_REVOKED, text);
     mem_free(text);
@@ -218,7 +213,6 @@ static MAY_YIELD bool make_folder(struct stage *s, enum refusal_thing t, enum re
 {
     struct arena *mem = arena_new(2048);
     struct drive_file f;
-    s->requests++;
     const char *parent = in == t ? NULL : s->things[in];
     bool ok = api_folder_create(s->logins[WHO_OWNER], parent, name, mem, &f, r) == ERR_OK && r->outcome == OUT_OK;
     keep(s, t, ok ? f.id : "");
@@ -234,7 +228,6 @@ static MAY_YIELD bool make_file(struct stage *s, enum refusal_thing t, uint64_t 
     str_format(name, sizeof(name), "file %d.bin", (int)t);
     const struct content c = {.key = 2 + (uint64_t)t, .revision = 1, .size = size, .ext = "bin"};
     const struct api_upload u = {.parent_id = s->things[THING_FOLDER], .name = name, .content = &c};
-    s->requests++;
     bool ok = api_upload(s->logins[WHO_OWNER], &u, mem, &f, r) == ERR_OK && r->outcome == OUT_OK;
     keep(s, t, ok ? f.id : "");
     if (ok && t == THING_FILE)
@@ -248,7 +241,6 @@ static MAY_YIELD void put_in_trash(struct stage *s, enum refusal_thing t)
     const char *id = s->things[t];
     struct api_job job;
     struct api_result r;
-    s->requests++;
     if (api_trash(s->logins[WHO_OWNER], &id, 1, &job, &r) != ERR_OK || r.outcome != OUT_OK)
         s->things[t][0] = '\0';
 }
@@ -260,7 +252,6 @@ static MAY_YIELD void make_stale(struct stage *s)
     struct arena *mem = arena_new(2048);
     struct drive_file f;
     struct api_result r;
-    s->requests++;
     if (api_replace(s->logins[WHO_OWNER], s->things[THING_FILE], "file.bin", NULL, NULL, &c, mem, &f, &r) != ERR_OK ||
         r.outcome != OUT_OK)
         s->things[THING_STALE][0] = '\0';
@@ -273,7 +264,6 @@ static MAY_YIELD void make_locks(struct stage *s)
     static const unsigned ttls_s[] = {1, 2, 30}; /* the shortest that the server takes */
     struct api_lock lock;
     struct api_result r = {0};
-    s->requests += 2;
     if (!s->logins[WHO_SECOND] ||
         api_lock(s->logins[WHO_SECOND], s->things[THING_LOCKED], 600, NULL, &lock, &r) != ERR_OK || r.outcome != OUT_OK)
         s->things[THING_LOCKED][0] = '\0';
@@ -298,7 +288,6 @@ static MAY_YIELD void find_foreign(struct stage *s)
     struct arena *mem = arena_new(64 << 10);
     struct drive_listing top = {0}, recent = {0};
     struct api_result r;
-    s->requests += 2;
     if (s->own_account && api_list(s->admin, NULL, mem, &top, &r) == ERR_OK)
         for (size_t i = 0; i < top.n; i++)
             keep(s, top.items[i].folder ? THING_FOREIGN_FOLDER : THING_FOREIGN, top.items[i].id);
@@ -379,7 +368,6 @@ enum err stage_build(struct stage *s, struct errinfo *ei)
     owner_in(s);
     if (!s->logins[WHO_OWNER])
         return err_set(ei, *s->stop ? ERR_INTERRUPTED : ERR_ENV, "%s", s->why[WHO_OWNER]);
-    s->requests++;
     s->account_id = profile_read_id(api_peer(s->logins[WHO_OWNER]));
     caps_tell(s->ctx, caps_ask(s->logins[WHO_OWNER]));
     char why[160];
@@ -417,7 +405,7 @@ bool stage_limit(struct stage *s, int64_t bytes, char *why, size_t n)
         jsonw_i64(&w, "storageLimit", bytes);
     jsonw_end_object(&w);
     refusal_request(
-        s, api_peer(s->admin),
+        api_peer(s->admin),
         &(struct http_req){.method = "PUT", .path = "/api/user/storage-limit", .body = {buf_cstr(&body), body.len}},
         &a);
     buf_done(&body);
@@ -434,7 +422,6 @@ void stage_holdings(struct stage *s, struct holdings *out)
     struct drive_listing listing = {0};
     struct api_result r[3] = {0};
     struct api *a = s->logins[WHO_OWNER];
-    s->requests += 3;
     (void)!api_storage(a, &storage, &r[0]);
     (void)!api_stats(a, &totals, &r[1]);
     (void)!api_list(a, s->things[THING_FOLDER], mem, &listing, &r[2]);
@@ -463,7 +450,6 @@ void stage_clear(struct stage *s, char *left, size_t n)
         (void)!api_unlock(s->logins[WHO_SECOND], s->things[THING_LOCKED], s->held_lock, &r);
     if (folder[0] && !job_remove(&calls, &folder, 1, why, sizeof(why)))
         str_format(left, n, "a folder of %s: %s", s->emails[WHO_OWNER], why);
-    s->requests += m.requests;
     unsigned users = delete_sub_users(s);
     if (users && !left[0])
         str_format(left, n, "%s of %s", COUNTED(users, "sub-user"), s->emails[WHO_OWNER]);

@@ -26,7 +26,6 @@ struct stage {
     struct mono lapses; /* when the lock has lapsed for sure */
     struct stage_stream streams[DRIVE_STREAMS_PER_LOGIN * 2];
     size_t n_streams;
-    uint64_t requests;
     bool *stop; /* set by an interruption */
 };
 

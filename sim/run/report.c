@@ -147,18 +147,17 @@ static void judge_generator(struct report *p)
 static void print_head(struct report *p, const char *head, int64_t interval_us)
 {
     const struct meter *m = &p->w->meter;
-    const struct stats *interval = &p->now;
     char now[40];
     double seconds = (double)interval_us / 1e6;
+    uint64_t requests = stats_requests(&p->now);
     uint64_t actions = actions_ended(&m->actions) - p->actions_before;
     wall_format_seconds(now, sizeof(now), wall_now());
     fprintf(p->out, "\n%s  %s\n", now, head);
     char line[160], streams[60] = "";
     if (p->w->server.caps & API_CAP_EVENTS)
         str_format(streams, sizeof(streams), ", streams up %" PRIu64 " of %u", m->streams_up, p->w->fleet.n);
-    str_format(line, sizeof(line), "interval %.1f s: %s (%.1f/s), %s%s", seconds,
-               COUNTED(interval->requests, "request"), seconds > 0 ? (double)interval->requests / seconds : 0.0,
-               COUNTED(actions, "action"), streams);
+    str_format(line, sizeof(line), "interval %.1f s: %s (%.1f/s), %s%s", seconds, COUNTED(requests, "request"),
+               seconds > 0 ? (double)requests / seconds : 0.0, COUNTED(actions, "action"), streams);
     fprintf(p->out, "%s\n", line);
 }
 

@@ -75,7 +75,7 @@ static MAY_YIELD bool sample_metrics(struct server_watch *w)
     struct buf text;
     double rss, high;
     struct errinfo ei;
-    enum err e = scrape(w->ctx->http, w->ctx->target->url, 5 * US_PER_S, &text, &ei);
+    enum err e = scrape(w->ctx->http, w->ctx->target->url, 5 * US_PER_S, cmd_counters(w->ctx, CAUSE_WATCH), &text, &ei);
     bool told = e == ERR_OK && scrape_value(buf_cstr(&text), "process_resident_memory_bytes", &rss);
     if (told) {
         if (!scrape_value(buf_cstr(&text), "drive_peak_resident_memory_bytes", &high))

@@ -4,6 +4,7 @@
 #include "base/opt.h"
 #include "drive/result/rendering.h"
 #include "drive/target.h"
+#include "net/httpc.h"
 
 struct cmd_common {                     /* options of every command */
     const char *files[RENDERING_COUNT]; /* of the forms asked for; NULL: not this one */
@@ -22,7 +23,9 @@ struct cmd_ctx {
     struct target *target;
     struct loop *loop; /* NULL with CMD_NO_LOOP, as is http */
     struct httpc *http;
-    struct api_space *space;         /* of all clients of the target */
+    struct api_space *space; /* of all clients of the target */
+    uint64_t *requests;      /* of each cause, where those sent now are counted: the result's, or of who works for it */
+    enum cause cause;        /* of a client that is made now */
     struct kill_switch *kill_switch; /* of a command that makes load; else NULL */
     struct result *result;
     FILE *out;                /* for people: stdout, line-buffered; stderr when a form of the result goes to stdout */
@@ -63,6 +66,9 @@ struct command { /* one row of the table in sim/main.c; each command's file defi
      * --help can name them before they are there. NULL: it has none. */
     void (*sample)(struct result *r);
 };
+
+/* For a peer that asks the target without a client of the API. */
+struct httpc_counters cmd_counters(const struct cmd_ctx *ctx, enum cause cause);
 
 /* Progress: on a terminal one line rewritten in place, in a pipe a plain line every 15 s, with rate and the time left.
  * out may be NULL: then nothing is printed. */

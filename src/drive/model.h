@@ -98,7 +98,9 @@ enum outcome outcome_of_status(int status);
     X(ACTION, "action") \
     X(HEARTBEAT, "heartbeat") \
     X(RECONNECT, "reconnect") \
-    X(SETUP, "setup")
+    X(SETUP, "setup") /* signing in, looking around, making room and clearing up */ \
+    X(WATCH, "watch") /* the server's own /metrics, beside a load */ \
+    X(CHECK, "check") /* the checks that follow */
 /* clang-format on */
 enum cause {
 #define X(sym, key) CAUSE_##sym,

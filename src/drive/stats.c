@@ -75,12 +75,20 @@ void stats_merge(struct stats *into, const struct stats *from)
     for (size_t i = 0; i < from->n_reasons; i++)
         stats_reason_count(into, from->reasons[i].text, from->reasons[i].count);
     into->other_reasons += from->other_reasons;
-    into->requests += from->requests;
     into->waited_us += from->waited_us;
     into->throttled += from->throttled;
     into->reconnects += from->reconnects;
     into->bytes_up += from->bytes_up;
     into->bytes_down += from->bytes_down;
+}
+
+uint64_t stats_requests(const struct stats *s)
+{
+    uint64_t n = 0;
+
+    for (unsigned c = 0; c < CAUSE_COUNT; c++)
+        n += s->by_cause[c];
+    return n;
 }
 
 static void record_latency(struct hist **h, struct mono from, struct mono to)
@@ -440,7 +448,7 @@ static void write_failures(const struct stats *s, struct jsonw *w)
 
 void stats_write_json(const struct stats *s, struct jsonw *w)
 {
-    jsonw_i64(w, "requests", (int64_t)s->requests);
+    jsonw_i64(w, "requests", (int64_t)stats_requests(s));
     jsonw_i64(w, "failed", (int64_t)stats_failed_all(s));
     jsonw_i64(w, "throttled", (int64_t)s->throttled);
     jsonw_i64(w, "reconnects", (int64_t)s->reconnects);

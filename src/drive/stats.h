@@ -24,9 +24,9 @@ struct stats_reason {
 };
 struct stats {
     struct stats_op op[OP_COUNT];
-    uint64_t by_cause[CAUSE_COUNT];
-    uint64_t requests; /* HTTP requests; a save is three, a full pass none of its own */
-    int64_t waited_us; /* budgets (429) waited out */
+    uint64_t by_cause[CAUSE_COUNT]; /* every request, counted as it is sent: a save is three, a full pass none of its
+                                     * own */
+    int64_t waited_us;              /* budgets (429) waited out */
     uint64_t throttled, reconnects, bytes_up, bytes_down;
     struct stats_reason reasons[STATS_REASONS];
     size_t n_reasons;
@@ -37,8 +37,9 @@ void stats_init(struct stats *s);
 void stats_done(struct stats *s);
 void stats_reset(struct stats *s); /* keeps the histograms' memory */
 void stats_merge(struct stats *into, const struct stats *from);
-/* One operation that ended: outcome, bytes, the latencies of a success, the reason of a failure. Requests and causes
- * are counted by who makes them. due us 0: no schedule of its own, counts as sent. */
+uint64_t stats_requests(const struct stats *s); /* of all causes */
+/* One operation that ended: outcome, bytes, the latencies of a success, the reason of a failure. Requests are counted
+ * where they are sent (api_conf.requests). due us 0: no schedule of its own, counts as sent. */
 void stats_record(struct stats *s, enum drive_op op, const struct api_result *r, struct mono due);
 /* Numbers and ids within the reason are folded to '#', so that a new request id makes no new kind. */
 void stats_reason_add(struct stats *s, enum drive_op op, const char *reason);

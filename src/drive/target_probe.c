@@ -13,8 +13,8 @@
 #define PROBE_BODY_MAX   (64 * 1024)
 
 struct probe {
+    const struct cmd_ctx *ctx;
     const struct target *t;
-    struct httpc *http;
     struct httpc_peer *peer;
     struct http_url url;
     struct json *health;
@@ -97,8 +97,9 @@ static MAY_YIELD bool answers_at_root(const struct probe *p, struct buf *origin)
     struct http_resp resp;
     struct json *health = NULL;
     if (!*p->url.path || buf_appendf(origin, "%s://%s:%d", p->url.scheme, p->url.host, p->url.port) ||
-        httpc_peer_new(&peer, p->http, origin->data, NULL, NULL))
+        httpc_peer_new(&peer, p->ctx->http, origin->data, NULL, NULL))
         return false;
+    httpc_peer_count(peer, cmd_counters(p->ctx, CAUSE_SETUP));
     bool ok = get(peer, "/health", &resp, NULL) == ERR_OK && health_ok(&resp, &health);
     json_free(&health);
     http_resp_done(&resp);
@@ -226,7 +227,7 @@ static MAY_YIELD enum err greet(const struct cmd_ctx *ctx, bool *done, struct er
 enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct target *t = ctx->target;
-    struct probe p = {.t = t, .http = ctx->http};
+    struct probe p = {.ctx = ctx, .t = t};
     bool done = false;
     enum err err = target_require_url(t, ei);
     if (!err)
@@ -234,6 +235,8 @@ enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei)
     if (err || done || (err = http_url_parse(t->url, &p.url, ei)))
         return err;
     err = httpc_peer_new(&p.peer, ctx->http, t->url, NULL, ei);
+    if (!err)
+        httpc_peer_count(p.peer, cmd_counters(ctx, CAUSE_SETUP));
     if (!err)
         err = probe_health(&p, ei);
     if (!err)

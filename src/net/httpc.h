@@ -36,6 +36,14 @@ void httpc_peer_free(struct httpc_peer **p);
  * value NULL removes it. */
 void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value);
 
+/* Counts what goes out by this peer from now on, as it is handed to the network: in *sent each request and stream, in
+ * *again those that are repeated on a fresh connection. A request belongs to the counters at the time of its call.
+ * NULL: nobody counts. */
+struct httpc_counters {
+    uint64_t *sent, *again;
+};
+void httpc_peer_count(struct httpc_peer *p, struct httpc_counters c);
+
 struct http_part {    /* one part of a multipart/form-data body */
     const char *name; /* name and filename are sent byte for byte, but for '"', CR and LF, which become %22 %0D %0A */
     const char *filename; /* NULL: a plain field */

@@ -264,6 +264,11 @@ void httpc_headers_set(struct header_set **sp, const char *name, const char *val
     *sp = s;
 }
 
+void httpc_peer_count(struct httpc_peer *p, struct httpc_counters c)
+{
+    p->count = c;
+}
+
 void httpc_peer_header(struct httpc_peer *p, const char *name, const char *value)
 {
     httpc_headers_set(&p->headers, name, value);

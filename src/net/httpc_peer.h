@@ -39,6 +39,7 @@ struct httpc_peer {
     struct header_set *headers;
     struct sock *socks;
     unsigned first_addr;
+    struct httpc_counters count;
     struct alias alias;
     bool has_source;
     union {

@@ -239,6 +239,9 @@ static void on_start(struct task *t)
     x->handle = hd;
     httpc_handle_setup(hd, x);
     h->stats.requests++;
+    uint64_t *counter = x->resp->retries > 0 ? x->count.again : x->count.sent;
+    if (counter != NULL)
+        ++*counter;
     struct mono now = x->resp->sent = x->moved_at = mono_now();
     if (x->deadline.us == 0)
         x->deadline = mono_add(now, timeout_of(x->req));
@@ -271,6 +274,7 @@ enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct 
         .req = req,
         .resp = resp,
         .ei = ei,
+        .count = p->count,
         .start.fn = on_start,
         .cancel.fn = on_cancel,
         .timer.fn = on_time,

@@ -16,6 +16,7 @@ struct httpc_stream {
     struct timer idle;
     int64_t idle_us, bytes_per_s; /* bytes_per_s: read no faster; 0: as it comes */
     struct mono last_byte;
+    uint64_t *sent;                     /* the peer's counter when it was opened */
     const struct httpc_stream_ops *ops; /* NULL: closed by its owner, no further callback */
     void *arg;
     struct http_resp resp; /* status 0 until the head is complete; of a good answer no more than that is kept */
@@ -256,6 +257,8 @@ static void on_start(struct task *t)
     if (s->idle_us > 0)
         loop_timer_set(s->t.h->loop, &s->idle, mono_add(s->last_byte, s->idle_us));
     s->t.h->stats.connects++;
+    if (s->sent != NULL)
+        ++*s->sent;
     curl_multi_add_handle(s->t.multi->curl, s->t.easy);
 }
 
@@ -288,6 +291,7 @@ enum err httpc_stream_open(struct httpc_stream **out, struct httpc_peer *p, cons
     s->task.fn = on_start;
     s->idle.fn = on_idle;
     s->idle_us = idle_us;
+    s->sent = p->count.sent;
     s->ops = ops;
     s->arg = arg;
     s->handle = out;

@@ -34,6 +34,7 @@ struct xfer {
     const struct http_req *req;
     struct http_resp *resp;
     struct errinfo *ei;
+    struct httpc_counters count;   /* the peer's when it was called */
     struct request_handle *handle; /* while libcurl has it */
     struct task start, cancel;
     struct timer timer;

@@ -24,7 +24,7 @@ for my $fault (qw(drop twice swap late)) {
     $run{$fault} = start_run($drive{$fault}, qw(4 4 60 20 --run-dir), $fault, mix("save 1\n"));
 }
 $drive{none} = FakeDrive->new(sub_users => 1, folders => 3, files => 20);
-$run{none} = start_run($drive{none}, qw(4 4 60 6 --fail-on event.p99<20s --fail-on event_visible.p50<20s --fail-on events.lost==0), mix("save 1\nmove 1\nupload 1\n"));
+$run{none} = start_run($drive{none}, qw(4 4 60 6 --fail-on event.p50<20s --fail-on event_visible.p50<20s --fail-on events.lost==0), mix("save 1\nmove 1\nupload 1\n"));
 
 sub check_of { my ($h, $name) = @_; return (grep { $_->{name} eq $name } @{ $h->{json}{checks} })[0] }
 

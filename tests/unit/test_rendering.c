@@ -25,7 +25,7 @@ static void fill(struct result *r)
     result_init(r, "run");
     r->failures_matter = true;
     r->seconds_us = 20 * US_PER_S;
-    r->stats.requests = 30;
+    r->stats.by_cause[CAUSE_ACTION] = 30;
     snprintf(r->target, sizeof(r->target), "http://127.0.0.1:1/?a=\"<b>\"");
     for (int i = 0; i < 3; i++)
         record(&r->stats, OP_SAVE, OUT_OK, 10000);
@@ -315,7 +315,7 @@ static void add_span(struct series *s, int64_t from_s, const char *phase, int64_
     stats_init(&stats);
     record(&stats, OP_SAVE, OUT_OK, us);
     record(&stats, OP_LIST, OUT_TIMEOUT, 0);
-    stats.requests = 5;
+    stats.by_cause[CAUSE_ACTION] = 5;
     jsonw_i64(series_begin(s, &span, &stats), "apps", 4);
     series_end(s);
     stats_done(&stats);

@@ -17,7 +17,7 @@ static void fill(struct result *r)
     for (int i = 0; i < 100; i++) /* as many as a p99 needs */
         stats_record(&r->stats, OP_SAVE, &ok, (struct mono){0});
     stats_record(&r->stats, OP_DOWNLOAD, &bad, (struct mono){0});
-    r->stats.requests = 22011;
+    r->stats.by_cause[CAUSE_ACTION] = 7011;
     r->stats.by_cause[CAUSE_FIRST_PASS] = 15000;
     r->apps = (struct app_summary){true, 50, 49, 50, 49000};
     r->generator = (struct generator_summary){.known = true, .cpu_us = 12300000, .lag_p99_us = 800};
@@ -432,7 +432,7 @@ static void text_of_a_run(void **state)
     static const char *const wanted[] = {
         "summary of run, 3 min 0 s\n",
         "save                   100       0      10.0      10.0      10.0      10.0\n",
-        "requests  22,011 (first pass 15,000), failed operations 1\n",
+        "requests  22,011 (first pass 15,000, action 7,011), failed operations 1\n",
         "tree      2,194 folders, 16,787 files, 1.0 GiB, depth 10; 3,357 files in 22 hot folders\n",
         "ok       storage      100 examined, 0 wrong\n",
         "VIOLATED aggregates   100 examined, 51 wrong\n",

@@ -82,12 +82,12 @@ static void merging(void **state)
     for (int i = 0; i < 10; i++)
         record(&b, OP_DOWNLOAD, OUT_OK, 2000);
     record(&b, OP_SAVE, OUT_SERVER, 1);
-    a.requests = 1000;
-    b.requests = 11;
+    a.by_cause[CAUSE_RELIST] = 1000;
+    b.by_cause[CAUSE_RELIST] = 4;
     a.by_cause[CAUSE_ACTION] = 7;
     stats_merge(&total, &a);
     stats_merge(&total, &b);
-    assert_int_equal(total.requests, 1011);
+    assert_int_equal(stats_requests(&total), 1011);
     assert_int_equal(total.by_cause[CAUSE_ACTION], 7);
     assert_int_equal(stats_ok(&total, OP_DOWNLOAD), 1010);
     assert_int_equal(hist_percentile(total.op[OP_DOWNLOAD].from_send, 99), 10 * MS);

@@ -48,8 +48,20 @@ const char *api_cap_text(enum api_cap cap)
 
 struct api_conf api_conf_of(const struct cmd_ctx *ctx)
 {
-    return (struct api_conf){
-        .base_url = ctx->target->url, .target = ctx->target, .http = ctx->http, .loop = ctx->loop, .space = ctx->space};
+    return (struct api_conf){.base_url = ctx->target->url,
+                             .target = ctx->target,
+                             .http = ctx->http,
+                             .loop = ctx->loop,
+                             .space = ctx->space,
+                             .requests = ctx->requests,
+                             .cause = ctx->cause};
+}
+
+struct httpc_counters cmd_counters(const struct cmd_ctx *ctx, enum cause cause)
+{
+    if (!ctx->requests)
+        return (struct httpc_counters){0};
+    return (struct httpc_counters){&ctx->requests[cause], &ctx->requests[CAUSE_RECONNECT]};
 }
 
 static struct api *clients; /* all of the program's, which has one loop */
@@ -79,6 +91,8 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
     a->space = conf->space ? conf->space : a->own_space;
     err = a->dialect->open(a, conf, &url, ei);
     http_url_done(&url);
+    a->requests = conf->requests;
+    api_cause(a, conf->cause);
     if (err)
         api_free(&a);
     else
@@ -124,11 +138,17 @@ void api_cancel(struct api *a)
         httpc_cancel(a->http, a->peer);
 }
 
-unsigned api_extra_requests(struct api *a)
+void api_cause(struct api *a, enum cause cause)
 {
-    unsigned n = a->extra;
-    a->extra = 0;
-    return n;
+    a->sent = a->requests ? &a->requests[cause] : NULL;
+    if (a->peer)
+        httpc_peer_count(a->peer, (struct httpc_counters){a->sent, a->sent ? &a->requests[CAUSE_RECONNECT] : NULL});
+}
+
+void api_count(struct api *a)
+{
+    if (a->sent && !a->peer)
+        ++*a->sent;
 }
 
 void api_set_tree(struct api *a, const char *tree)

@@ -19,6 +19,8 @@ struct api_conf {
     struct loop *loop;
     const char *app_version; /* told with the heartbeat; NULL: ours */
     struct httpc *http;
+    uint64_t *requests;         /* of each cause (CAUSE_COUNT): raised as they are sent, while the client lives; NULL */
+    enum cause cause;           /* of what it asks until api_cause says another */
     size_t listing_most;        /* entries; a listing of more fails. 0: DRIVE_LISTING_MOST */
     int64_t timeout_us;         /* of a request, 0: 60 s; transfers get as much again for each 4 MiB */
     int64_t stream_idle_us;     /* without a byte a stream is dead, 0: 75 s, as servers send a comment every 30 s */
@@ -31,8 +33,8 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
 void api_free(struct api **a);              /* no call of it may be running */
 struct httpc_peer *api_peer(struct api *a); /* NULL: the dialect has none */
 void api_cancel(struct api *a); /* what it is asking ends with ERR_CANCELLED; NULL: what all clients are asking */
-/* Requests that calls took besides their first one, since this was last asked; pages of listings are api_pages. */
-unsigned api_extra_requests(struct api *a);
+/* Why it asks what it asks from now on: its requests are counted under that. */
+void api_cause(struct api *a, enum cause cause);
 unsigned api_caps(const struct api *a); /* what is known so far */
 void api_set_caps(struct api *a, unsigned caps);
 /* Tells a dialect whose ids this program gave where an earlier run left one of them; name NULL: deleted. */

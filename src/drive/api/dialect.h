@@ -96,9 +96,10 @@ struct api {
     struct patience patience;
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
     size_t listing_most;
-    unsigned caps, pages, extra; /* extra: requests that calls took beyond their first one */
-    struct api *next, **link;    /* all clients of the program */
-    bool locks_seen;             /* a lock call was answered as one: a 404 then means the file */
+    unsigned caps, pages;
+    uint64_t *requests, *sent; /* api_conf.requests, and of it the cause in force; NULL: not counted */
+    struct api *next, **link;  /* all clients of the program */
+    bool locks_seen;           /* a lock call was answered as one: a 404 then means the file */
 };
 
 #define API_LISTING_ENDLESS "the listing has more than %zu entries"
@@ -111,8 +112,10 @@ struct api_stream {
 /* Once it is known which tree a login works in: a->tree, a->names. */
 void api_set_tree(struct api *a, const char *tree);
 
+/* A call of a dialect without HTTP is one request; a peer counts its own. */
+void api_count(struct api *a);
 /* Calls a row of the dialect's table; API_CALL with the login's patience. */
-#define API_ROW(op, r, ...)  ((a)->dialect->op ? (a)->dialect->op(a, __VA_ARGS__) : api_absent(r, #op))
+#define API_ROW(op, r, ...)  ((a)->dialect->op ? (api_count(a), (a)->dialect->op(a, __VA_ARGS__)) : api_absent(r, #op))
 #define API_CALL(op, r, ...) api_told(&(a)->patience, r, API_ROW(op, r, __VA_ARGS__))
 /* What a call returned, after r went past the patience that it is a matter of. */
 enum err api_told(struct patience *p, struct api_result *r, enum err err);

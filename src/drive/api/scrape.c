@@ -6,7 +6,8 @@
 
 #define TEXT_MAX (4u << 20)
 
-enum err scrape(struct httpc *h, const char *base_url, int64_t timeout_us, struct buf *out, struct errinfo *ei)
+enum err scrape(struct httpc *h, const char *base_url, int64_t timeout_us, struct httpc_counters count, struct buf *out,
+                struct errinfo *ei)
 {
     struct httpc_peer *peer = NULL;
     struct http_resp resp;
@@ -15,6 +16,7 @@ enum err scrape(struct httpc *h, const char *base_url, int64_t timeout_us, struc
     enum err e = httpc_peer_new(&peer, h, base_url, NULL, ei);
     if (e != ERR_OK)
         return e;
+    httpc_peer_count(peer, count);
     e = httpc_perform(peer, &req, &resp, ei);
     if (e == ERR_OK && resp.status != 200)
         e = err_set(ei, ERR_NOTFOUND, "not offered: GET /metrics answers %d", resp.status);

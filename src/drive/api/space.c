@@ -141,7 +141,6 @@ enum err api_enter(struct api *a, const char *email, const char *password, struc
         enum err err = prove(a, email, &k, r);
         if (a->went_on || r->outcome == OUT_THROTTLED || err == ERR_CANCELLED)
             return err;
-        a->extra++;
     }
     return api_renew(a, email, password, r);
 }

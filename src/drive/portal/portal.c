@@ -190,7 +190,6 @@ static MAY_YIELD enum err perform(struct api *a, const struct portal_call *c, st
         if (e == ERR_OK)
             http_resp_each_header(&resp, "Set-Cookie", take_cookie, p);
         again = e == ERR_OK && resp.status == 401 && p->user && http_auth_take(&p->auth, &resp, signed_request);
-        a->extra += again;
         http_resp_done(&resp);
     }
     return e;

@@ -74,13 +74,14 @@ static const struct {
     const char *key;
     size_t offset;
 } counters[] = {
-    {"requests", offsetof(struct stats, requests)},     {"throttled", offsetof(struct stats, throttled)},
-    {"reconnects", offsetof(struct stats, reconnects)}, {"bytes_up", offsetof(struct stats, bytes_up)},
-    {"bytes_down", offsetof(struct stats, bytes_down)}, {"other_reasons", offsetof(struct stats, other_reasons)},
+    {"throttled", offsetof(struct stats, throttled)},         {"reconnects", offsetof(struct stats, reconnects)},
+    {"bytes_up", offsetof(struct stats, bytes_up)},           {"bytes_down", offsetof(struct stats, bytes_down)},
+    {"other_reasons", offsetof(struct stats, other_reasons)},
 };
 
 static void write_stats(const struct stats *s, struct jsonw *w)
 {
+    jsonw_i64(w, "requests", (int64_t)stats_requests(s));
     for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
         uint64_t n;
         memcpy(&n, (const char *)s + counters[i].offset, sizeof(n));

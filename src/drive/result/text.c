@@ -54,9 +54,9 @@ static void print_requests(const struct stats *s, FILE *out)
     char n[32], wait[32], cause[32];
     const char *sep = " (";
 
-    if (!s->requests)
+    if (!stats_requests(s))
         return;
-    fprintf(out, "requests  %s", str_thousands(n, sizeof n, s->requests));
+    fprintf(out, "requests  %s", str_thousands(n, sizeof n, stats_requests(s)));
     for (unsigned c = 0; c < CAUSE_COUNT; c++)
         if (s->by_cause[c]) {
             fprintf(out, "%s%s %s", sep, spaced(cause, sizeof cause, cause_key((enum cause)c)),

@@ -154,7 +154,6 @@ struct walk {
     struct known *at; /* the folder that is being looked into */
     uint64_t own;     /* its ETag */
     struct ids queue;
-    unsigned requests;
 };
 
 static void on_entry(void *arg, const char *name, const struct dav_item *item)
@@ -185,7 +184,6 @@ static MAY_YIELD enum err ask(struct walk *w, bool itself_alone, struct api_resu
     w->own = 0;
     if (!dav_path(w->a, w->at->id[0] ? w->at->id : NULL, true, &path, r))
         return ERR_OK;
-    w->a->extra += w->requests++ > 0;
     return dav_children(w->a, &path, &c, r);
 }
 

@@ -69,7 +69,6 @@ static MAY_YIELD enum err find_token(struct api *a, const char *id, struct sough
     struct buf path;
     const struct dav_call c = {
         .method = "PROPFIND", .path = &path, .headers = {"Depth: 0"}, .xml = wanted, .item = on_sought, .arg = s};
-    a->extra++;
     return dav_path(a, id, false, &path, &r) ? dav_perform(a, &c, &r) : ERR_OK;
 }
 
@@ -82,7 +81,6 @@ static MAY_YIELD void settle(struct api *a, const char *id, const char *owner)
     while (find_token(a, id, &s) && ++tries < SETTLE_TRIES)
         continue;
     while (s.token[0] && tries++ < SETTLE_TRIES) {
-        a->extra++;
         if (!webdav_unlock(a, id, s.token, &r))
             break;
     }
@@ -98,7 +96,6 @@ static MAY_YIELD void undo_new_file(struct api *a, const char *id, const char *t
     struct api_result ignored;
     snprintf(header, sizeof header, "If: (<%s>)", token);
     if (dav_path(a, id, false, &path, &ignored)) {
-        a->extra++;
         (void)!dav_perform(a, &(struct dav_call){.method = "DELETE", .path = &path, .headers = {header}, .write = true},
                            &ignored);
     }
@@ -110,7 +107,6 @@ static MAY_YIELD bool is_missing(struct api *a, const char *id)
     struct dav_look look;
     struct api_result r;
     struct buf path;
-    a->extra++;
     return !dav_path(a, id, false, &path, &r) || (dav_look(a, &path, &look, &r) == ERR_OK && r.status == 404);
 }
 
@@ -249,7 +245,6 @@ static MAY_YIELD void let_go(struct api *a, const struct found_lock *l, struct a
     struct api_result r;
     bool ours = sv_starts(sv_of(l->owner), SV(OWNER));
     if (ours && buf_append_str(&path, l->path) == ERR_OK) {
-        a->extra++;
         if (unlock(a, &path, l->token, &r) == ERR_OK && r.outcome == OUT_OK) {
             left->released++;
             return;
@@ -294,7 +289,6 @@ void dav_locks_release(struct api *a, struct api_locks_left *left)
         struct buf path = BUF_INIT(DAV_PATH_MAX);
         s.here = s.folders[s.next++];
         err = buf_append_str(&path, s.here);
-        a->extra++;
         if (!err)
             err = dav_children(a, &path, &c, &r);
         for (size_t i = 0; i < s.n_locks; i++)

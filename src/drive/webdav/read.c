@@ -127,7 +127,6 @@ struct dav_look dav_look_at_new(struct api *a, const char *parent, const char *n
     if (asked && dav_path(a, parent, true, &path, &r)) {
         enum err err = str_url_encode(&path, sv_of(name), "");
         (void)err; /* cut: then nothing is found */
-        a->extra++;
         err = dav_look(a, &path, &look, &r);
         (void)err; /* not seen: then it is without version and size */
     }

@@ -57,7 +57,6 @@ static MAY_YIELD bool still_held(struct api *a, const struct save *s)
 {
     struct api_lock lock;
     struct api_result r;
-    a->extra++;
     return webdav_lock(a, s->id, 0, s->lock_id, &lock, &r) == ERR_OK && r.outcome == OUT_OK;
 }
 
@@ -69,7 +68,6 @@ static MAY_YIELD bool may_hold(struct api *a, const struct save *s, bool last, s
     struct buf path;
     if (!dav_path(a, s->id, false, &path, r))
         return false;
-    a->extra++;
     if (dav_look(a, &path, &look, &asked) || asked.outcome != OUT_OK) {
         if (asked.status == 404)
             dav_missing(r);
@@ -107,7 +105,6 @@ enum err webdav_replace(struct api *a, const char *id, const char *name, const c
         first = first.us ? first : r->sent;
         if (err || r->status != 412 || !may_hold(a, &s, tries == TRIES_MAX, r))
             break;
-        a->extra++;
         s.stripped = gzip && !s.stripped;
         coro_sleep_until(dav_of(a)->loop, mono_add(mono_now(), AGAIN_US));
     }
@@ -115,7 +112,6 @@ enum err webdav_replace(struct api *a, const char *id, const char *name, const c
     if (err || r->outcome != OUT_OK)
         return err;
     struct api_result look;
-    a->extra++;
     if (webdav_info(a, id, mem, out, NULL, &look) || look.outcome != OUT_OK) {
         const char *own = names_name(a->names, id), *parent = names_parent(a->names, id);
         *out = (struct drive_file){.id = arena_strdup(mem, id), .size = (int64_t)content->size};

@@ -123,7 +123,6 @@ static MAY_YIELD void ask_options(struct api *a)
     struct http_resp resp = {0};
     struct api_result r;
     enum err err = buf_appendf(&path, "%s/", dav_of(a)->files);
-    a->extra++;
     if (!err)
         err = dav_perform(a, &(struct dav_call){.method = "OPTIONS", .path = &path, .resp = &resp}, &r);
     struct dav_classes seen = {0};
@@ -277,7 +276,6 @@ enum err webdav_unclaim(struct api *a, struct api_locks_left *left, struct api_r
     err = remove_place(a, r);
     if (!err && strcmp(r->code, "LOCKED") == 0) {
         dav_locks_release(a, left);
-        a->extra++;
         if (left->released)
             err = remove_place(a, r);
     }

@@ -89,7 +89,6 @@ void dav_trash_probe(struct api *a)
 {
     struct bin none = {.unread = true};
     struct api_result r;
-    a->extra += (a->caps & API_CAP_TRASH) != 0;
     enum err err = read_bin(a, &none, &r);
     (void)err; /* without an answer it is believed to be there */
 }
@@ -170,7 +169,6 @@ static MAY_YIELD enum err each(struct api *a, const char *const *ids, size_t n, 
             dav_missing(r);
             break;
         }
-        a->extra++;
         err = one(a, t, r);
     }
     mem_free(b.items);

@@ -304,7 +304,6 @@ enum err dav_perform(struct api *a, const struct dav_call *c, struct api_result 
         verdict(&t, err, &ei, r);
         if (err || tries == TRIES_MAX || !better(&t))
             break;
-        a->extra++;
         http_resp_done(t.resp);
         dav_multistatus_free(&t.multi.parser);
         t.multi.items = 0;

@@ -103,7 +103,6 @@ enum err webdav_upload(struct api *a, const struct api_upload *u, struct arena *
     enum err err = ERR_OK;
     for (unsigned i = 0; i <= NUMBERS_MAX && !err; i++) {
         name = numbered(mem, u->name, i);
-        a->extra += i > 0;
         err = put_new(a, u, name, sum, r);
         if (err || !dav_is_name_taken(r))
             break;
@@ -157,7 +156,6 @@ enum err webdav_rename(struct api *a, const char *id, const char *name, struct a
     enum err err = relocate(a, &(struct relocation){"MOVE", id, parent, name}, r);
     if (!err && r->outcome == OUT_OK) {
         struct api_result look;
-        a->extra++;
         if (webdav_info(a, id, mem, out, NULL, &look) || look.outcome != OUT_OK) {
             *out = (struct drive_file){.id = arena_strdup(mem, id), .size = -1}; /* others moved it meanwhile */
             out->name = arena_strdup(mem, names_name(a->names, id));
@@ -188,7 +186,6 @@ static MAY_YIELD enum err relocate_freely(struct api *a, const char *method, con
          /* a copy beside its source has another name: no server is asked for the same one */ i <= NUMBERS_MAX && !err;
          i++) {
         *name = numbered(mem, own, i);
-        a->extra += i > 0;
         err = relocate(a, &(struct relocation){method, id, parent, *name}, r);
         if (err || !dav_is_name_taken(r))
             break;
@@ -203,7 +200,6 @@ enum err webdav_move(struct api *a, const char *const *ids, size_t n, const char
     enum err err = ERR_OK;
     api_result_init(r);
     for (size_t i = 0; i < n && !err && r->outcome == OUT_OK; i++) {
-        a->extra += i > 0;
         err = relocate_freely(a, "MOVE", ids[i], parent, mem, &name, r);
     }
     arena_free(&mem);
@@ -225,7 +221,6 @@ enum err webdav_copy(struct api *a, const char *const *ids, size_t n, const char
     job_done(job);
     api_result_init(r);
     for (size_t i = 0; i < n && !err && r->outcome == OUT_OK; i++) {
-        a->extra += i > 0;
         err = relocate_freely(a, "COPY", ids[i], parent, mem, &name, r);
     }
     if (!err && r->outcome == OUT_OK && n == 1) {
@@ -248,7 +243,6 @@ enum err webdav_trash(struct api *a, const char *const *ids, size_t n, struct ap
         struct buf path;
         if (!dav_path(a, ids[i], names_is_folder(a->names, ids[i]), &path, r))
             return ERR_OK;
-        a->extra += i > 0;
         err = dav_perform(a, &(struct dav_call){.method = "DELETE", .path = &path, .write = true}, r);
         if (!err && r->outcome == OUT_OK)
             names_drop(a->names, ids[i]);
