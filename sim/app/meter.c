@@ -31,6 +31,11 @@ void meter_done(struct meter *m)
     stats_done(&m->interval);
 }
 
+uint64_t meter_requests(const struct meter *m)
+{
+    return stats_requests(m->total) + stats_requests(&m->interval);
+}
+
 static void outage_reason(struct meter *m, enum drive_op op, const struct api_result *r)
 {
     char text[sizeof(r->reason) + 64];

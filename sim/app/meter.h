@@ -49,7 +49,8 @@ struct meter {
 
 /* Takes the memory of all histograms now, so that it is not mistaken for that of apps. */
 void meter_init(struct meter *m, struct stats *total);
-void meter_done(struct meter *m); /* total stays */
+void meter_done(struct meter *m);               /* total stays */
+uint64_t meter_requests(const struct meter *m); /* sent so far, of whatever cause */
 /* An operation that ended; due us 0: as sent. */
 void meter_record(struct meter *m, enum drive_op op, const struct api_result *r, struct mono due);
 /* Tells from how a request ended whether the server can be reached, and serves. */

@@ -4,7 +4,6 @@
 #include "sim/ramp/ramp.h"
 
 void ramp_say(const struct ramp *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
-uint64_t ramp_requests(const struct ramp *r); /* sent by the command so far */
 void ramp_step_init(struct ramp_step *s, const struct ramp *r, unsigned asked);
 void ramp_step_done(struct ramp_step *s);
 

@@ -110,11 +110,6 @@ void ramp_step_done(struct ramp_step *s)
     hist_free(&s->refusals);
 }
 
-uint64_t ramp_requests(const struct ramp *r)
-{
-    return stats_requests(r->w->meter.total) + stats_requests(&r->w->meter.interval);
-}
-
 /* The hold begins when every session is in or was turned away, which a slow server takes its time for. */
 static MAY_YIELD void hold(struct crowd *c)
 {
@@ -123,11 +118,11 @@ static MAY_YIELD void hold(struct crowd *c)
     crowd_gather(c);
     crowd_stay(c, conf->settle_us);
     s->measure_from = mono_now();
-    uint64_t before = ramp_requests(c->r);
+    uint64_t before = meter_requests(&c->r->w->meter);
     watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
     crowd_stay(c, conf->hold_us - conf->settle_us);
     s->measure_to = mono_now();
-    s->requests = ramp_requests(c->r) - before;
+    s->requests = meter_requests(&c->r->w->meter) - before;
     s->measured_us = mono_diff(s->measure_to, s->measure_from);
     watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
 }
@@ -140,14 +135,14 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
     hist_reset(loop_lag(r->w->loop));
     if (s->once)
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
-    uint64_t before = ramp_requests(r);
+    uint64_t before = meter_requests(&r->w->meter);
     crowd_start(&c, r, s);
     if (!s->once)
         hold(&c);
     crowd_end(&c);
     if (s->once) {
         s->measured_us = s->took_us;
-        s->requests = ramp_requests(r) - before;
+        s->requests = meter_requests(&r->w->meter) - before;
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     }
     const struct health_span span = health_since(&health);

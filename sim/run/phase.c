@@ -91,7 +91,7 @@ static MAY_YIELD void measure(struct phases *c)
 {
     struct worker *w = c->w;
     struct mono end = mono_add(w->schedule.window, w->conf.window_us);
-    uint64_t requests_before = stats_requests(c->report->w->meter.total);
+    uint64_t requests_before = meter_requests(&w->meter);
     c->next_report = mono_add(w->schedule.window, c->report_us);
     while (!mono_passed(end) && !stopping(c)) {
         done_wait_until(w->loop, &w->schedule.wake, mono_earlier(end, c->next_report));
@@ -106,7 +106,7 @@ static MAY_YIELD void measure(struct phases *c)
             c->next_report = mono_add(c->next_report, c->report_us);
     }
     c->measured_us = mono_diff(mono_earlier(mono_now(), end), w->schedule.window);
-    c->window_requests = stats_requests(w->meter.total) + stats_requests(&w->meter.interval) - requests_before;
+    c->window_requests = meter_requests(&w->meter) - requests_before;
 }
 
 static const char *awaited(const struct phases *c)

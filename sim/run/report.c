@@ -1,6 +1,7 @@
 #include "sim/run/report.h"
 #include "base/mem.h"
 #include "drive/result/series.h"
+#include "drive/stats_told.h"
 #include "sim/app/stream.h"
 #include "sim/app/timeline.h"
 #include "sim/watch/watch.h"

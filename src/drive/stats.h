@@ -5,10 +5,8 @@
  * percentile of merged counters is one of all their samples. Latencies are those of operations that succeeded: a
  * refused connection is not a fast answer. Layer 2, one writer. */
 #include "base/hist.h"
-#include "base/json.h"
 #include "drive/api/api.h"
 #include "drive/model.h"
-#include <stdio.h>
 
 #define STATS_REASONS 64
 
@@ -51,11 +49,4 @@ uint64_t stats_calls(const struct stats *s, enum drive_op op); /* every outcome 
 uint64_t stats_failed_all(const struct stats *s);
 /* Of requests that make or remove objects: those that were broken off, or answered with a server error. */
 uint64_t stats_broken(const struct stats *s);
-/* One line an operation that occurred: ok, failed, p50, p95, p99, slowest in ms since it was sent, "-" for none; below
- * it those since it was due, where they differ; then how late the latest was sent. */
-void stats_print_table(const struct stats *s, FILE *out, bool color);
-/* The most common first; nothing when there are none. */
-void stats_print_reasons(const struct stats *s, FILE *out, size_t most);
-/* "requests", "failed", "causes", "operations", "failures" and what was waited, into the open object. */
-void stats_write_json(const struct stats *s, struct jsonw *w);
 #endif

@@ -87,6 +87,7 @@ struct fixture {
     struct api *api;
     struct arena *mem;
     struct script script;
+    uint64_t requests[CAUSE_COUNT];
     char url[64];
 };
 
@@ -108,11 +109,15 @@ static void begin(struct fixture *f, const char *const *answers)
     snprintf(f->url, sizeof f->url, "http://127.0.0.1:%d/pre", f->script.port);
     assert_int_equal(loop_new(&f->loop, &ei), ERR_OK);
     assert_int_equal(httpc_new(&f->http, f->loop, &(struct httpc_conf){0}, &ei), ERR_OK);
-    assert_int_equal(
-        api_new(&f->api,
-                &(struct api_conf){.base_url = f->url, .http = f->http, .listing_most = 3, .timeout_us = 5 * US_PER_S},
-                &ei),
-        ERR_OK);
+    assert_int_equal(api_new(&f->api,
+                             &(struct api_conf){.base_url = f->url,
+                                                .http = f->http,
+                                                .requests = f->requests,
+                                                .cause = CAUSE_SETUP,
+                                                .listing_most = 3,
+                                                .timeout_us = 5 * US_PER_S},
+                             &ei),
+                     ERR_OK);
     f->mem = arena_new(4096);
 }
 
@@ -231,13 +236,15 @@ static void pages_are_followed(void **state)
     begin(&f, (const char *const[]){ANSWER("200 OK", "X-Next-Cursor: c/1\r\n", "[" FILE_A "]"),
                                     ANSWER("200 OK", "X-Next-Cursor: c2\r\n", "[" FILE_B "]"),
                                     ANSWER("200 OK", "", "[]"), NULL});
+    api_cause(f.api, CAUSE_RELIST);
     assert_int_equal(api_list(f.api, "p q", f.mem, &l, &r), ERR_OK);
     assert_int_equal(r.outcome, OUT_OK);
     assert_int_equal(l.n, 2);
     assert_true(l.items[0].folder);
     assert_int_equal(l.items[1].size, 7);
     assert_string_equal(l.items[1].parent_id, "p q");
-    assert_int_equal(api_pages(f.api), 3);
+    assert_int_equal(f.requests[CAUSE_RELIST], 3); /* each page is a request */
+    assert_int_equal(f.requests[CAUSE_SETUP], 0);
     assert_has(&f, 0, "GET /pre/api/files?parentId=p%20q&limit=500 ");
     assert_has(&f, 1, "&cursor=c%2F1 ");
     assert_has(&f, 2, "&cursor=c2 ");

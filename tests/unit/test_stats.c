@@ -1,5 +1,5 @@
 #include "base/percentiles.h"
-#include "drive/stats.h"
+#include "drive/stats_told.h"
 #include "unit.h"
 #include <stdlib.h>
 #include <string.h>

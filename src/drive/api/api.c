@@ -191,11 +191,6 @@ void api_set_caps(struct api *a, unsigned caps)
     a->caps = caps;
 }
 
-unsigned api_pages(const struct api *a)
-{
-    return a->pages;
-}
-
 void api_set_token(struct api *a, struct sv token)
 {
     struct buf cookie = BUF_INIT(16 * 1024);

@@ -96,7 +96,7 @@ struct api {
     struct patience patience;
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
     size_t listing_most;
-    unsigned caps, pages;
+    unsigned caps;
     uint64_t *requests, *sent; /* api_conf.requests, and of it the cause in force; NULL: not counted */
     struct api *next, **link;  /* all clients of the program */
     bool locks_seen;           /* a lock call was answered as one: a 404 then means the file */

@@ -7,7 +7,6 @@
 /* Follows every page; a listing that is cut, or whose cursor repeats, fails whole. */
 MAY_YIELD enum err api_list(struct api *a, const char *folder, struct arena *mem, struct drive_listing *out,
                             struct api_result *r);
-unsigned api_pages(const struct api *a); /* requests of the last api_list; read it before the next yield */
 /* What an entry is, and what is in it (-1: not told). out and totals may be NULL. */
 MAY_YIELD enum err api_info(struct api *a, const char *id, struct arena *mem, struct drive_file *out,
                             struct api_totals *totals, struct api_result *r);

@@ -3,6 +3,7 @@
 #include "base/version.h"
 #include "drive/api/types.h"
 #include "drive/result/impl.h"
+#include "drive/stats_told.h"
 #include "drive/threshold.h"
 #include <string.h>
 

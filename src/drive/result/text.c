@@ -1,6 +1,7 @@
 /* A result as the summary that people read. */
 #include "base/mem.h"
 #include "drive/result/impl.h"
+#include "drive/stats_told.h"
 #include "drive/threshold.h"
 #include <string.h>
 

@@ -66,7 +66,6 @@ enum err sftp_op_list(struct api *a, const char *id, struct arena *mem, struct d
         memcpy(out->items, l.items, l.n * sizeof(*out->items));
     }
     mem_free(l.items);
-    a->pages = 1;
     return sftp_op_end(&op, e);
 }
 

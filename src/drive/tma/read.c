@@ -114,7 +114,6 @@ static MAY_YIELD enum err list_pages(struct api *a, const char *before, const ch
         if (!err && count == PAGES_MAX && p.cursor[0])
             err = api_wrong(r, "the listing does not end after 100,000 pages");
     } while (!err && p.cursor[0]);
-    a->pages = count;
     r->sent = sent;
     r->bytes_down = bytes;
     if (!err && r->outcome == OUT_OK && p.n) {

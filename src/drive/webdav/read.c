@@ -313,7 +313,6 @@ enum err webdav_list(struct api *a, const char *folder, struct arena *mem, struc
     const struct dav_children c = {.xml = dav_of(a)->own_cloud ? wanted : wanted_plain, .entry = on_listed, .arg = &l};
     struct buf path;
     *out = (struct drive_listing){0};
-    a->pages = 1;
     if (!dav_path(a, folder, true, &path, r))
         return ERR_OK;
     enum err err = dav_children(a, &path, &c, r);
