@@ -27,7 +27,7 @@ static bool enough(void *arg, const struct ledger_record *r)
 }
 
 /* A run that is not there is told before a server is asked and everything else is checked. */
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct check_conf *conf = arg;
     struct ledger_end end;

@@ -211,7 +211,7 @@ static MAY_YIELD enum err seed_all(struct seeder *s, struct errinfo *ei)
     return ERR_OK;
 }
 
-static enum err verify(const void *conf, struct errinfo *ei)
+static enum err verify(void *conf, struct errinfo *ei)
 {
     const struct seed_conf *c = conf;
     enum shape_preset preset;

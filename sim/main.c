@@ -9,6 +9,7 @@
 #include "base/version.h"
 #include "checks/runner.h"
 #include "drive/api/api.h"
+#include "drive/api/scheme.h"
 #include "drive/cmd.h"
 #include "net/guard.h"
 #include "net/httpc.h"
@@ -121,7 +122,7 @@ static int finish(struct program *p)
     secret_flush();
     if (ferror(stdout) && !r->reader_gone)
         r->reader_gone = stdout_reader_gone();
-    if (outputs_write(&p->outputs, r, complain, &ei) == ERR_OK && ferror(stdout) && !r->reader_gone) {
+    if (outputs_write(&p->outputs, r, !p->started.us, complain, &ei) == ERR_OK && ferror(stdout) && !r->reader_gone) {
         err_set(&ei, ERR_IO, "cannot write to stdout");
         complain(&ei);
     }
@@ -279,6 +280,8 @@ static enum err apply_common(struct program *p, struct errinfo *ei)
         log_set_level(level);
     if (c->trace && (err = usage_judge_trace(c->trace, ei)))
         return err;
+    if ((err = scheme_judge_dialect(c->dialect, ei)))
+        return err;
     log_set_trace(c->trace);
     p->result.seed = c->seed;
     for (size_t i = 0; i < c->fail_on.n && !err; i++)
@@ -353,6 +356,8 @@ static enum err load_target(struct program *p, struct errinfo *ei)
     prefer(&p->target.ssh_key, p->common->ssh_key);
     prefer(&p->target.known_hosts, p->common->known_hosts);
     if (p->target.cafile && (err = file_readable(p->target.cafile, ERR_USAGE, ei)))
+        return err;
+    if (p->common->ssh_key && (err = file_readable(p->common->ssh_key, ERR_USAGE, ei)))
         return err;
     if ((err = target_settle(&p->target, p->common->users_file, ei)))
         return err;

@@ -3,6 +3,7 @@
 #include "base/secret.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@ void outputs_init(struct outputs *o, bool no_stdout)
 {
     o->no_stdout = no_stdout;
     for (unsigned i = 0; i < RENDERING_COUNT; i++)
-        o->of[i] = (struct output){NULL, -1};
+        o->of[i] = (struct output){.fd = -1};
 }
 
 /* "--json=FILE" or "--json FILE". */
@@ -36,16 +37,43 @@ void outputs_find(const char *files[RENDERING_COUNT], int argc, char **argv)
             files[k] = named_by(rendering_key((enum rendering)k), i, argc, argv);
 }
 
+static bool is_stdout(const struct output *o)
+{
+    return strcmp(o->file, "-") == 0;
+}
+
+/* "/dev/stdout" of a caller who has it in a file: whoever took its place would leave that file without the rest. */
+static int standard_fd_of(const struct stat *st)
+{
+    struct stat own;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &own) == 0 && own.st_dev == st->st_dev && own.st_ino == st->st_ino)
+            return fd;
+    return -1;
+}
+
+/* What is a file is written aside when the result is there; what is none, a pipe or a device, is opened at once. */
 static enum err open_one(const struct outputs *all, struct output *o, const char *file, struct errinfo *ei)
 {
+    struct stat st;
     if (!file)
         return ERR_OK;
     if (!*file)
         return err_set(ei, ERR_USAGE, "the result has no file to go to: its name is empty");
     o->file = file;
-    if (strcmp(file, "-") == 0)
+    if (is_stdout(o))
         return all->no_stdout ? err_set(ei, ERR_USAGE, "the result has nowhere to go: stdout is closed") : ERR_OK;
-    o->fd = open(file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+    o->older = stat(file, &st) == 0;
+    int standard = o->older ? standard_fd_of(&st) : -1;
+    if (standard >= 0) {
+        o->older = false;
+        o->fd = fcntl(standard, F_DUPFD_CLOEXEC, 3);
+        return o->fd >= 0 ? ERR_OK : err_sys(ei, ERR_USAGE, "cannot write %s", file);
+    }
+    if (!o->older || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+        return file_replaceable(file, ERR_USAGE, ei);
+    o->older = false;
+    o->fd = open(file, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (o->fd < 0 && errno == ENXIO)
         return err_set(ei, ERR_USAGE, "cannot write %s: nobody reads from this pipe", file);
     if (o->fd < 0)
@@ -56,28 +84,44 @@ static enum err open_one(const struct outputs *all, struct output *o, const char
 
 static const char *name_of(const struct output *o)
 {
-    return o->fd < 0 ? "stdout" : o->file;
+    return is_stdout(o) ? "stdout" : o->file;
+}
+
+/* The file, or where it would be made. */
+static bool place_of(const char *file, char dst[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    if (realpath(file, dst))
+        return true;
+    str_format(folder, sizeof(folder), "%.*s", slash && slash > file ? (int)(slash - file) : 1, slash ? file : ".");
+    size_t n = realpath(folder, dst) ? strlen(dst) : 0;
+    return n && str_format(dst + n, PATH_MAX - n, "/%s", slash ? slash + 1 : file) < (int)(PATH_MAX - n);
 }
 
 static bool same(const struct output *a, const struct output *b)
 {
+    char pa[PATH_MAX], pb[PATH_MAX];
     struct stat sa, sb;
-    if (!a->file || !b->file)
+    if (!a->file || !b->file || a->fd >= 0 || b->fd >= 0)
         return false;
-    if (a->fd < 0 || b->fd < 0)
-        return a->fd == b->fd && strcmp(a->file, b->file) == 0;
-    return !fstat(a->fd, &sa) && !fstat(b->fd, &sb) && S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev &&
-           sa.st_ino == sb.st_ino;
+    if (is_stdout(a) || is_stdout(b))
+        return is_stdout(a) && is_stdout(b);
+    if (stat(a->file, &sa) == 0 && stat(b->file, &sb) == 0)
+        return sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+    return place_of(a->file, pa) && place_of(b->file, pb) && strcmp(pa, pb) == 0;
 }
 
 /* Two forms in one place would be neither. */
-static enum err all_apart(const struct outputs *o, struct errinfo *ei)
+static enum err all_apart(struct outputs *o, struct errinfo *ei)
 {
     for (unsigned i = 0; i < RENDERING_COUNT; i++)
         for (unsigned k = i + 1; k < RENDERING_COUNT; k++)
-            if (same(&o->of[i], &o->of[k]))
+            if (same(&o->of[i], &o->of[k])) {
+                o->of[k].file = NULL;
                 return err_set(ei, ERR_USAGE, "--%s and --%s cannot both go to %s", rendering_key((enum rendering)i),
                                rendering_key((enum rendering)k), name_of(&o->of[i]));
+            }
     return ERR_OK;
 }
 
@@ -87,6 +131,8 @@ enum err outputs_open(struct outputs *o, const char *const files[RENDERING_COUNT
     enum err first = ERR_OK;
     for (unsigned i = 0; i < RENDERING_COUNT; i++) {
         enum err e = open_one(o, &o->of[i], files[i], first ? &why : ei);
+        if (e != ERR_OK)
+            o->of[i].file = NULL;
         first = first ? first : e;
     }
     return first ? first : all_apart(o, ei);
@@ -95,7 +141,7 @@ enum err outputs_open(struct outputs *o, const char *const files[RENDERING_COUNT
 bool outputs_take_stdout(const struct outputs *o)
 {
     for (unsigned i = 0; i < RENDERING_COUNT; i++)
-        if (o->of[i].file && strcmp(o->of[i].file, "-") == 0)
+        if (o->of[i].file && is_stdout(&o->of[i]))
             return true;
     return false;
 }
@@ -117,24 +163,33 @@ static enum err write_all(int fd, const struct buf *text)
     return ERR_OK;
 }
 
-static bool wanted(const struct output *o)
+static bool wanted(const struct output *o, bool refused)
 {
-    return o->file && (o->fd >= 0 || strcmp(o->file, "-") == 0);
+    return o->file && !(refused && o->older);
+}
+
+static enum err make(enum rendering which, const struct doc *d, struct buf *out)
+{
+    struct buf whole = BUF_INIT(TEXT_MAX);
+    enum err e = rendering_make(which, d, &whole);
+    struct sv made = {buf_cstr(&whole), whole.len};
+    if (e == ERR_OK) /* what an HDR log holds is packed: nothing in it is a text */
+        e = which == RENDERING_HDR ? buf_append(out, made.p, made.n) : secret_hide(out, made);
+    buf_done(&whole);
+    return e;
 }
 
 static enum err write_one(struct output *o, enum rendering which, const struct doc *d, bool *reader_gone,
                           struct errinfo *ei)
 {
-    struct buf whole = BUF_INIT(TEXT_MAX), text = BUF_INIT(TEXT_MAX);
-    enum err e = rendering_make(which, d, &whole);
-    struct sv made = {buf_cstr(&whole), whole.len};
-    if (e == ERR_OK) /* what an HDR log holds is packed: nothing in it is a text */
-        e = which == RENDERING_HDR ? buf_append(&text, made.p, made.n) : secret_hide(&text, made);
-    buf_done(&whole);
+    struct buf text = BUF_INIT(TEXT_MAX);
+    enum err e = make(which, d, &text);
     if (e != ERR_OK)
         err_set(ei, e, "the result is too large for %s", name_of(o));
-    else if (write_all(o->fd < 0 ? STDOUT_FILENO : o->fd, &text) != ERR_OK) {
-        if (errno == EPIPE && o->fd < 0)
+    else if (!is_stdout(o) && o->fd < 0)
+        e = file_replace_packed(o->file, &text, ei);
+    else if (write_all(is_stdout(o) ? STDOUT_FILENO : o->fd, &text) != ERR_OK) {
+        if (errno == EPIPE && is_stdout(o))
             *reader_gone = true;
         else
             e = err_sys(ei, ERR_IO, "cannot write %s", name_of(o));
@@ -197,15 +252,15 @@ static void note(const struct complaints *c, enum err e, const struct errinfo *w
         *c->first = *why;
 }
 
-static bool any(const struct outputs *o)
+static bool any(const struct outputs *o, bool refused)
 {
     for (unsigned i = 0; i < RENDERING_COUNT; i++)
-        if (wanted(&o->of[i]))
+        if (wanted(&o->of[i], refused))
             return true;
     return false;
 }
 
-enum err outputs_write(struct outputs *o, struct result *r, void (*complain)(const struct errinfo *),
+enum err outputs_write(struct outputs *o, struct result *r, bool refused, void (*complain)(const struct errinfo *),
                        struct errinfo *ei)
 {
     struct complaints c = {complain, ei};
@@ -214,14 +269,14 @@ enum err outputs_write(struct outputs *o, struct result *r, void (*complain)(con
     const struct doc *d = r->shown;
     if (r->run_dir[0] && !d)
         note(&c, keep_result(r, &why), &why);
-    if (!any(o))
+    if (!any(o, refused))
         return ei->code;
     if (!d) {
         note(&c, doc_of_result(r, &own, &why), &why);
         d = own;
     }
     for (unsigned i = 0; d && i < RENDERING_COUNT; i++)
-        if (wanted(&o->of[i]))
+        if (wanted(&o->of[i], refused))
             note(&c, write_one(&o->of[i], (enum rendering)i, d, &r->reader_gone, &why), &why);
     doc_free(&own);
     return ei->code;

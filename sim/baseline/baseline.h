@@ -76,6 +76,8 @@ MAY_YIELD enum err beat_rows(struct baseline *b, const struct beat_row *rows, si
 /* Each measures its layer's rows. ERR_USAGE: there is nothing to measure, why says what to set; another error: it is
  * there and failed. */
 MAY_YIELD enum err baseline_disk(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
+/* --iperf, before anything is there: ERR_USAGE when it is no host, or its port none. */
+enum err baseline_judge_iperf(const char *text, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err baseline_network(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err baseline_postgres(struct baseline *b, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD enum err baseline_redis(struct baseline *b, struct errinfo *ei) WARN_UNUSED;

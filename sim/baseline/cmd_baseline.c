@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct baseline_options {
     struct opt_list only;
@@ -213,7 +214,7 @@ static void write_json(const struct baseline *b, struct result *r)
 
 /* ---- the run ---- */
 
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct baseline_options *o = arg;
     struct opt_words words = {.list = &o->only};
@@ -228,7 +229,9 @@ static enum err verify(const void *arg, struct errinfo *ei)
                 "--only takes disk, network, postgres, redis, store and drive, separated by commas, not \"" SV_FMT "\"",
                 SV_ARG(one));
     }
-    return ERR_OK;
+    if (o->dir && access(o->dir, W_OK | X_OK) != 0)
+        return err_sys(ei, ERR_USAGE, "--dir %s", o->dir);
+    return baseline_judge_iperf(o->iperf, ei);
 }
 
 static void on_interrupt(void *arg)

@@ -158,13 +158,28 @@ enum err baseline_disk(struct baseline *b, struct errinfo *ei)
 
 /* ---- network ---- */
 
-/* "host:port" or "host"; iperf3's own port is 5201. */
-static void split_host(const char *text, char host[256], char port[16])
+/* "host:port", "host", "[::1]:port" or "::1"; iperf3's own port is 5201. */
+static bool split_host(const char *text, char host[256], char port[16])
 {
-    const char *colon = strrchr(text, ':');
-    size_t n = colon ? (size_t)(colon - text) : strlen(text);
-    snprintf(host, 256, "%.*s", (int)n, text);
-    snprintf(port, 16, "%s", colon ? colon + 1 : "5201");
+    const char *bracket = *text == '[' ? strchr(text, ']') : NULL, *colon = strrchr(text, ':');
+    int64_t number = 5201;
+    if (bracket ? colon < bracket : colon && strchr(text, ':') != colon)
+        colon = NULL;
+    const char *from = bracket ? text + 1 : text, *to = bracket ? bracket : colon ? colon : text + strlen(text);
+    bool good = (*text != '[' || bracket) && to > from && to - from < 256 &&
+                (!colon || sv_to_i64(sv_of(colon + 1), &number)) && number >= 1 && number <= 65535 &&
+                (!bracket || bracket[1] == (colon ? ':' : '\0'));
+    str_format(host, 256, "%.*s", good ? (int)(to - from) : 0, from);
+    str_format(port, 16, "%d", good ? (int)number : 0);
+    return good && host[strcspn(host, "/@ \t")] == '\0';
+}
+
+enum err baseline_judge_iperf(const char *text, struct errinfo *ei)
+{
+    char host[256], port[16];
+    return !text || split_host(text, host, port)
+               ? ERR_OK
+               : err_set(ei, ERR_USAGE, "--iperf takes HOST[:PORT], not \"%s\"", SHOWN(sv_of(text)));
 }
 
 /* A port that was free a moment ago. */
@@ -233,7 +248,7 @@ enum err baseline_network(struct baseline *b, struct errinfo *ei)
     if (!proc_which("iperf3", NULL, where, sizeof(where)))
         return missing("iperf3", ei);
     if (b->iperf)
-        split_host(b->iperf, host, port);
+        (void)!split_host(b->iperf, host, port);
     enum err e = guard_judge(host, ei);
     if (e == ERR_OK)
         e = scratch(b->dir, dir, ei);

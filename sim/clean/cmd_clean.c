@@ -149,6 +149,12 @@ static MAY_YIELD enum err carry_out_given(struct command_clean *c, const struct 
     return ERR_OK;
 }
 
+static enum err verify(void *arg, struct errinfo *ei)
+{
+    const struct clean_conf *c = arg;
+    return c->yes && c->dry_run ? err_set(ei, ERR_USAGE, "--yes and --dry-run exclude each other") : ERR_OK;
+}
+
 static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct command_clean *c = mem_zalloc(sizeof(*c));
@@ -173,6 +179,7 @@ const struct command cmd_clean = {
     .opts = opts,
     .conf_size = sizeof(struct clean_conf),
     .flags = CMD_NEEDS_URL,
+    .verify = verify,
     .run = run_main,
     .sample = sample,
 };

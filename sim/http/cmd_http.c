@@ -153,14 +153,25 @@ static enum err write_head(struct http_run *h, struct errinfo *ei)
     return err ? err_set(ei, ERR_USAGE, "the request's head is longer than 64 KiB") : ERR_OK;
 }
 
-static enum err verify(const void *arg, struct errinfo *ei)
+/* RFC 9110, section 5.6.2: a token. */
+static bool is_header_name(struct sv name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (name.p[i] <= ' ' || name.p[i] >= 0x7f || strchr("\"(),/:;<=>?@[\\]{}", name.p[i]))
+            return false;
+    return name.n > 0;
+}
+
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct http_options *o = arg;
     if (o->method && !is_token(o->method))
         return err_set(ei, ERR_USAGE, "--method takes a word such as POST");
+    if (o->content_type && strpbrk(o->content_type, "\r\n"))
+        return err_set(ei, ERR_USAGE, "--content-type takes one line");
     for (size_t i = 0; i < o->headers.n; i++) {
         const char *line = o->headers.items[i], *colon = strchr(line, ':');
-        if (!colon || colon == line || strpbrk(line, "\r\n"))
+        if (!colon || !is_header_name((struct sv){line, (size_t)(colon - line)}) || strpbrk(line, "\r\n"))
             return err_set(ei, ERR_USAGE, "--header takes 'Name: value' on one line");
         if (header_is(line, "Connection") || header_is(line, "Content-Length") || header_is(line, "Transfer-Encoding"))
             return err_set(ei, ERR_USAGE, "Connection is set by --keep-alive, the length by --upload");

@@ -41,7 +41,7 @@ static bool imports(const struct mix_conf *c)
     return strcmp(c->action, "import") == 0;
 }
 
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct mix_conf *c = arg;
     if (!imports(c) && strcmp(c->action, "sql") != 0)
@@ -52,7 +52,8 @@ static enum err verify(const void *arg, struct errinfo *ei)
         return err_set(ei, ERR_USAGE, "the counts come from a file or from --database, not from both");
     if (c->file && (c->window.since || c->window.until))
         return err_set(ei, ERR_USAGE, "--since and --until are for a database: a file's lines tell no time");
-    return mix_query_judge(&c->window, ei);
+    enum err err = mix_query_judge(&c->window, ei);
+    return !err && c->out ? file_replaceable(c->out, ERR_USAGE, ei) : err;
 }
 
 static enum err print_query(const struct mix_conf *c, FILE *out)

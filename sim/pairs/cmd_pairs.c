@@ -45,57 +45,45 @@ static const struct opt opts[] = {
 };
 static const struct pairs_options defaults = {.bytes = 100, .interval_us = 100 * US_PER_MS, .timeout_us = 5 * US_PER_S};
 
-struct pairs_call {
-    struct pairs_conf conf;
-    char *payload;
-};
+/* What --payload holds, from verify on. */
+static struct buf message = BUF_INIT(PAYLOAD_MAX);
 
-static enum err read_payload(struct pairs_call *c, const char *file, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
-    struct buf all = BUF_INIT(PAYLOAD_MAX);
-    size_t n;
-    enum err e = file_read(file, &all, ERR_USAGE, ei);
-    if (e == ERR_OK) {
-        c->payload = buf_take(&all, &n);
-        c->conf.payload = (struct sv){c->payload, n};
-        c->conf.bytes = n;
-    }
-    buf_done(&all);
-    return e;
+    const struct pairs_options *o = arg;
+    return o->payload ? file_read(o->payload, &message, ERR_USAGE, ei) : ERR_OK;
 }
 
 static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei)
 {
-    const struct pairs_call *c = arg;
     (void)watch;
-    return pairs_run(w, &c->conf, ei);
+    return pairs_run(w, arg, ei);
 }
 
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct pairs_options *o = arg;
-    struct pairs_call c = {.conf = {.per_s = o->per_s,
-                                    .total = (uint64_t)o->total,
-                                    .ramp_us = o->ramp_us,
-                                    .bytes = (uint64_t)o->bytes,
-                                    .exchange_us = o->exchange_us,
-                                    .interval_us = o->interval_us,
-                                    .duration_us = o->duration_us,
-                                    .timeout_us = o->timeout_us,
-                                    .out = ctx->common->quiet ? NULL : ctx->out,
-                                    .tty = ctx->tty}};
-    c.conf.workers = o->workers ? (unsigned)o->workers : pairs_workers(&c.conf);
-    c.conf.queue = o->queue ? (unsigned)o->queue : pairs_queue(&c.conf);
-    const struct solo s = {.apps = 2 * c.conf.workers,
+    struct pairs_conf conf = {.per_s = o->per_s,
+                              .total = (uint64_t)o->total,
+                              .ramp_us = o->ramp_us,
+                              .payload = {o->payload ? buf_cstr(&message) : NULL, message.len},
+                              .bytes = o->payload ? message.len : (uint64_t)o->bytes,
+                              .exchange_us = o->exchange_us,
+                              .interval_us = o->interval_us,
+                              .duration_us = o->duration_us,
+                              .timeout_us = o->timeout_us,
+                              .out = ctx->common->quiet ? NULL : ctx->out,
+                              .tty = ctx->tty};
+    conf.workers = o->workers ? (unsigned)o->workers : pairs_workers(&conf);
+    conf.queue = o->queue ? (unsigned)o->queue : pairs_queue(&conf);
+    const struct solo s = {.apps = 2 * conf.workers,
                            .timeout_us = o->timeout_us,
                            .server_pid = o->server_pid,
                            .recorded = true,
                            .body = body,
-                           .arg = &c};
-    enum err e = o->payload ? read_payload(&c, o->payload, ei) : ERR_OK;
-    if (e == ERR_OK)
-        e = solo_run(&s, ctx, ei);
-    mem_free(c.payload);
+                           .arg = &conf};
+    enum err e = solo_run(&s, ctx, ei);
+    buf_done(&message);
     return e;
 }
 
@@ -118,6 +106,7 @@ const struct command cmd_pairs = {
     .conf_size = sizeof(struct pairs_options),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .verify = verify,
     .run = run,
     .sample = sample,
 };

@@ -2,6 +2,7 @@
 #include "drive/cmd.h"
 #include "sim/app/solo.h"
 #include "sim/ramp/ramp.h"
+#include "sim/run/rundir.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -153,10 +154,14 @@ static enum err read_options(const struct ramp_options *o, struct ramp_conf *c, 
     return e;
 }
 
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
+    const struct ramp_options *o = arg;
     struct ramp_conf conf;
-    return read_options(arg, &conf, ei);
+    enum err e = read_options(o, &conf, ei);
+    if (e == ERR_OK)
+        e = watch_judge(o->watch, ei);
+    return e == ERR_OK ? rundir_judge(o->run_dir, ei) : e;
 }
 
 static MAY_YIELD enum err body(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei)

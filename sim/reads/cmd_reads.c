@@ -49,7 +49,7 @@ static const struct opt opts[] = {
      "fail when the p95 of a read alone is above it; needs\n--times 20 or more"},
     {0},
 };
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct reads_conf *c = arg;
     if (c->p95_us && (uint64_t)c->times < hist_needs(95))

@@ -291,7 +291,7 @@ static MAY_YIELD void clear(struct command_refusals *c)
     stage_free(&c->stage);
 }
 
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct refusals_conf *conf = arg;
     enum err e = names_valid("--only", &conf->only, ei);

@@ -82,13 +82,13 @@ static char *step_text(const struct chaos_step *s, char *dst, size_t n)
 }
 
 /* Within the window, and a part is never taken away twice at a time. */
-static enum err judge_step(const struct chaos *c, const struct chaos_step *s, struct errinfo *ei)
+static enum err judge_step(const struct chaos *c, const struct chaos_step *s, int64_t window_us, struct errinfo *ei)
 {
     char what[32], at[32], end[32];
     step_text(s, what, sizeof(what));
-    if (s->at_us >= c->w->conf.window_us)
+    if (s->at_us >= window_us)
         return err_set(ei, ERR_USAGE, "--chaos: %s at %s: the run ends after %s", what,
-                       str_duration(at, sizeof(at), s->at_us), str_duration(end, sizeof(end), c->w->conf.window_us));
+                       str_duration(at, sizeof(at), s->at_us), str_duration(end, sizeof(end), window_us));
     for (const struct chaos_step *o = c->steps; o < s; o++)
         if (o->part == s->part && s->at_us < o->at_us + o->for_us && o->at_us < s->at_us + s->for_us)
             return err_set(ei, ERR_USAGE, "--chaos: %s at %s: %s is away already at that time", what,
@@ -187,27 +187,39 @@ static void on_timer(struct timer *t)
 
 /* ---- life ---- */
 
-enum err chaos_init(struct chaos *c, struct worker *w, const char *text, struct errinfo *ei)
+static enum err read_orders(struct chaos *c, const char *text, int64_t window_us, struct errinfo *ei)
 {
-    struct sv rest = sv_of(text ? text : ""), one;
-    *c = (struct chaos){.w = w};
-    if (!text)
-        return ERR_OK;
-    c->steps = mem_zalloc(METER_ORDERED * sizeof(*c->steps));
-    for (size_t i = 0; i < CHAOS_PARTS; i++)
-        sem_init_coro(&c->parts[i], 1);
+    struct sv rest = sv_of(text), one;
     enum err e = ERR_OK;
+    c->steps = mem_zalloc(METER_ORDERED * sizeof(*c->steps));
     while (e == ERR_OK && sv_split(&rest, ',', &one)) {
         if (c->n == METER_ORDERED)
             return err_set(ei, ERR_USAGE, "--chaos takes at most %d orders", METER_ORDERED);
         struct chaos_step *s = &c->steps[c->n];
         s->owner = c;
         s->timer.fn = on_timer;
-        e = parse_step(sv_trim(one), s) ? judge_step(c, s, ei) : malformed(one, ei);
+        e = parse_step(sv_trim(one), s) ? judge_step(c, s, window_us, ei) : malformed(one, ei);
         c->n += e == ERR_OK;
     }
-    if (e == ERR_OK && c->n == 0)
-        e = malformed(sv_of(text), ei);
+    return e == ERR_OK && c->n == 0 ? malformed(sv_of(text), ei) : e;
+}
+
+enum err chaos_judge(const char *text, int64_t window_us, struct errinfo *ei)
+{
+    struct chaos c = {.n = 0};
+    enum err e = text ? read_orders(&c, text, window_us, ei) : ERR_OK;
+    chaos_done(&c);
+    return e;
+}
+
+enum err chaos_init(struct chaos *c, struct worker *w, const char *text, struct errinfo *ei)
+{
+    *c = (struct chaos){.w = w};
+    if (!text)
+        return ERR_OK;
+    for (size_t i = 0; i < CHAOS_PARTS; i++)
+        sem_init_coro(&c->parts[i], 1);
+    enum err e = read_orders(c, text, w->conf.window_us, ei);
     return e == ERR_OK ? judge_target(c, ei) : e;
 }
 

@@ -19,6 +19,8 @@ struct chaos {
     struct errinfo ei;
     bool stopping;
 };
+/* Whether text can be an order at all, before there is anything: ERR_USAGE as below. */
+enum err chaos_judge(const char *text, int64_t window_us, struct errinfo *ei) WARN_UNUSED;
 /* text: "kill:server@20,pause:redis@40+10", VERB:PART@SECOND[+SECONDS]; NULL: nothing. ERR_USAGE when it is malformed
  * or outside the window, ERR_ENV when the target is not the stack of this folder. */
 enum err chaos_init(struct chaos *c, struct worker *w, const char *text, struct errinfo *ei) WARN_UNUSED;

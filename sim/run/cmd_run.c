@@ -28,6 +28,7 @@ struct run_conf {
     int64_t apps, open_folders, window_us, grace_us, report_us, timeout_us, stream_idle_us, poll_us;
     double per_minute, arrive_per_s; /* arrive_per_s 0: by the number of apps */
     const char *mix_file, *run_dir;
+    struct mix mix; /* what mix_file says */
     bool no_ledger, spread_addresses;
     const char *watch, *bigfiles, *chaos, *slow_readers;
     int64_t bulk_us, storm_us, server_pid; /* bulk_us, storm_us -1: none */
@@ -242,7 +243,7 @@ static MAY_YIELD enum err find_all(struct run *run, struct errinfo *ei)
     if (e == ERR_OK)
         e = watch_new(&w->watch, run->ctx, c->watch, ei);
     if (e == ERR_OK && c->mix_file)
-        e = mix_load(&w->mix, c->mix_file, ei);
+        w->mix = c->mix;
     return e == ERR_OK ? fleet_find(w, ei) : e;
 }
 
@@ -387,6 +388,23 @@ static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
     return e;
 }
 
+static enum err verify(void *arg, struct errinfo *ei)
+{
+    struct run_conf *c = arg;
+    double share;
+    enum err e = inject_judge(c->bigfiles, c->bulk_us, c->storm_us, c->window_us, ei);
+    if (e == ERR_OK)
+        e = chaos_judge(c->chaos, c->window_us, ei);
+    if (e == ERR_OK && c->slow_readers && !storm_parse_share(c->slow_readers, &share))
+        e = err_set(ei, ERR_USAGE, "--slow-readers takes a share of the apps, such as 10%%, not \"%s\"",
+                    SHOWN(sv_of(c->slow_readers)));
+    if (e == ERR_OK)
+        e = watch_judge(c->watch, ei);
+    if (e == ERR_OK)
+        e = rundir_judge(c->no_ledger ? NULL : c->run_dir, ei);
+    return e == ERR_OK && c->mix_file ? mix_load(&c->mix, c->mix_file, ei) : e;
+}
+
 static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct run *run = mem_zalloc(sizeof(*run));
@@ -403,10 +421,8 @@ static MAY_YIELD enum err run_main(void *conf, struct cmd_ctx *ctx, struct errin
                              .poll_us = run->conf->poll_us,
                              .spread_addresses = run->conf->spread_addresses,
                              .seed = (uint64_t)ctx->common->seed};
-    if (run->conf->slow_readers && !storm_parse_share(run->conf->slow_readers, &wc.slow_readers)) {
-        mem_free(run);
-        return err_set(ei, ERR_USAGE, "--slow-readers takes a share of the apps, such as 10%%");
-    }
+    if (run->conf->slow_readers)
+        storm_parse_share(run->conf->slow_readers, &wc.slow_readers);
     worker_init(w, ctx, &wc);
     report_init(&run->report, w, ctx->common->quiet ? NULL : ctx->out, ctx->color);
     ctx->on_interrupt_arg = run;
@@ -446,6 +462,7 @@ const struct command cmd_run = {
     .conf_size = sizeof(struct run_conf),
     .defaults = &defaults,
     .flags = CMD_LOADS | CMD_NEEDS_URL | CMD_THEN_CHECK | CMD_FAILURES_MATTER,
+    .verify = verify,
     .run = run_main,
     .sample = sample,
 };

@@ -36,13 +36,29 @@ static enum err parse_bigfiles(struct inject *in, const char *text, struct errin
     return ERR_OK;
 }
 
-static enum err within_window(const struct inject *in, const struct injection *i, const char *name, struct errinfo *ei)
+static enum err within_window(int64_t at_us, int64_t window_us, const char *name, struct errinfo *ei)
 {
     char at[32], end[32];
-    if (i->at_us < in->w->conf.window_us)
+    if (at_us < window_us)
         return ERR_OK;
-    return err_set(ei, ERR_USAGE, "--%s at %s: the run ends after %s", name, str_duration(at, sizeof(at), i->at_us),
-                   str_duration(end, sizeof(end), in->w->conf.window_us));
+    return err_set(ei, ERR_USAGE, "--%s at %s: the run ends after %s", name, str_duration(at, sizeof(at), at_us),
+                   str_duration(end, sizeof(end), window_us));
+}
+
+static enum err read_orders(struct inject *in, const char *bigfiles, int64_t window_us, struct errinfo *ei)
+{
+    enum err e = bigfiles ? parse_bigfiles(in, bigfiles, ei) : ERR_OK;
+    if (e == ERR_OK)
+        e = within_window(in->bigfiles.at_us, window_us, "bigfiles", ei);
+    if (e == ERR_OK)
+        e = within_window(in->bulk.at_us, window_us, "bulk", ei);
+    return e == ERR_OK ? within_window(in->storm.at_us, window_us, "reconnect-storm", ei) : e;
+}
+
+enum err inject_judge(const char *bigfiles, int64_t bulk_us, int64_t storm_us, int64_t window_us, struct errinfo *ei)
+{
+    struct inject in = {.bigfiles.at_us = -1, .bulk.at_us = bulk_us, .storm.at_us = storm_us};
+    return read_orders(&in, bigfiles, window_us, ei);
 }
 
 /* ---- doing it ---- */
@@ -131,14 +147,7 @@ enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, 
                           .bulk = {.owner = in, .timer.fn = on_bulk, .at_us = bulk_us},
                           .storm = {.owner = in, .timer.fn = on_storm, .at_us = storm_us},
                           .out = w->ctx->common->quiet ? NULL : w->ctx->out};
-    enum err e = bigfiles ? parse_bigfiles(in, bigfiles, ei) : ERR_OK;
-    if (e == ERR_OK)
-        e = within_window(in, &in->bigfiles, "bigfiles", ei);
-    if (e == ERR_OK)
-        e = within_window(in, &in->bulk, "bulk", ei);
-    if (e == ERR_OK)
-        e = within_window(in, &in->storm, "reconnect-storm", ei);
-    return e;
+    return read_orders(in, bigfiles, w->conf.window_us, ei);
 }
 
 void inject_begin(struct inject *in)

@@ -21,7 +21,9 @@ struct inject {
     FILE *out;
 };
 /* bigfiles: "10x300@60", COUNTxMIB@SECOND, or NULL; bulk_us, storm_us -1: none. ERR_USAGE when it is malformed or
- * outside the window. */
+ * outside the window: inject_judge tells that alone, before there is anything. */
+enum err inject_judge(const char *bigfiles, int64_t bulk_us, int64_t storm_us, int64_t window_us,
+                      struct errinfo *ei) WARN_UNUSED;
 enum err inject_init(struct inject *in, struct worker *w, const char *bigfiles, int64_t bulk_us, int64_t storm_us,
                      struct errinfo *ei) WARN_UNUSED;
 void inject_begin(struct inject *in); /* the window begins now */

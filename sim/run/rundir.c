@@ -8,6 +8,7 @@
 #include "sim/app/recorder.h"
 #include "sim/stop/kill_switch.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +46,28 @@ enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *e
             return ERR_OK;
     }
     return err_set(ei, ERR_ENV, "%s and others like it exist already: give another --run-dir", dst);
+}
+
+enum err rundir_judge(const char *dir, struct errinfo *ei)
+{
+    char path[sizeof(((struct rundir *)0)->path)];
+    struct stat st;
+    if (!dir)
+        return ERR_OK;
+    if (!dir[0] || !str_fit(path, sizeof(path), dir))
+        return err_set(ei, ERR_USAGE, "--run-dir is %s", dir[0] ? "longer than 255 bytes" : "empty");
+    for (char *slash; stat(path, &st) != 0; *slash = '\0') { /* up to what is there already */
+        if (errno != ENOENT)
+            return err_sys(ei, ERR_USAGE, "--run-dir %s", dir);
+        slash = strrchr(path, '/');
+        if (!slash || slash == path)
+            str_format(path, sizeof(path), "%s", slash ? "/" : ".");
+        if (!slash || slash == path)
+            break;
+    }
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        return err_set(ei, ERR_USAGE, "--run-dir %s: %s is no folder", dir, path);
+    return access(path, W_OK | X_OK) == 0 ? ERR_OK : err_sys(ei, ERR_USAGE, "--run-dir %s: %s", dir, path);
 }
 
 enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, struct errinfo *ei)

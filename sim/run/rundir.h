@@ -14,6 +14,9 @@ struct rundir {
 };
 /* "runs/20261130T091002Z-1", with "-2" and so on behind when it is taken. */
 enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *ei) WARN_UNUSED;
+/* Whether a run's folder can be made there, before there is a run: ERR_USAGE when its name is empty or too long, or it
+ * stands where nothing can be made. NULL: the default, which can. */
+enum err rundir_judge(const char *dir, struct errinfo *ei) WARN_UNUSED;
 /* dir NULL: runs/<stamp>-<seed>, the first free of that name. Opens the ledger into w. */
 enum err rundir_create(struct rundir *d, struct worker *w, const char *dir, struct errinfo *ei) WARN_UNUSED;
 /* Writes run.json. fingerprint: of the planned actions. */

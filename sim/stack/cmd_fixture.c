@@ -115,7 +115,7 @@ static const struct action *find_action(const struct fixture_options *o)
     return a;
 }
 
-static enum err verify(const void *arg, struct errinfo *ei)
+static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct fixture_options *o = arg;
     const struct action *a = find_action(o);

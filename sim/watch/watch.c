@@ -200,6 +200,20 @@ static enum err watch_process(struct watch *w, int64_t pid, const char *what, st
     return ERR_OK;
 }
 
+enum err watch_judge(const char *what, struct errinfo *ei)
+{
+    struct sv name = sv_of(what), kind;
+    int64_t pid = 0;
+    if (!what || strcmp(what, "local") == 0)
+        return ERR_OK;
+    if (sv_split(&name, ':', &kind) && name.n &&
+        ((sv_eq_cstr(kind, "pid") && sv_to_i64(name, &pid) && pid > 0) || sv_eq_cstr(kind, "docker") ||
+         (sv_eq_cstr(kind, "ssh") && *name.p != '-' && name.n <= REMOTE_HOST_MAX)))
+        return ERR_OK;
+    return err_set(ei, ERR_USAGE, "--watch takes local, pid:N, docker:NAME or ssh:[USER@]HOST[:PORT], not \"%s\"",
+                   SHOWN(sv_of(what)));
+}
+
 static MAY_YIELD enum err choose(struct watch *w, const char *what, struct errinfo *ei)
 {
     struct sv name = sv_of(what), kind;
@@ -211,18 +225,16 @@ static MAY_YIELD enum err choose(struct watch *w, const char *what, struct errin
             return watch_process(w, server.pid, "local", ei);
         return ERR_OK;
     }
-    if (sv_split(&name, ':', &kind) && name.n) {
-        if (sv_eq_cstr(kind, "pid") && sv_to_i64(name, &pid) && pid > 0)
-            return watch_process(w, pid, what, ei);
-        if (sv_eq_cstr(kind, "docker")) {
-            enum err e = docker_pid(w, name.p, &pid, ei);
-            return e == ERR_OK ? watch_process(w, pid, what, ei) : e;
-        }
-        if (sv_eq_cstr(kind, "ssh") && *name.p != '-' && name.n <= REMOTE_HOST_MAX)
-            return remote_new(&w->remote, w->ctx->loop, name.p, w->ctx->target, &remote_ops, w, ei);
-    }
-    return err_set(ei, ERR_USAGE, "--watch takes local, pid:N, docker:NAME or ssh:[USER@]HOST[:PORT], not \"%s\"",
-                   what);
+    enum err e = watch_judge(what, ei);
+    if (e != ERR_OK || !sv_split(&name, ':', &kind))
+        return e;
+    if (sv_eq_cstr(kind, "ssh"))
+        return remote_new(&w->remote, w->ctx->loop, name.p, w->ctx->target, &remote_ops, w, ei);
+    if (sv_eq_cstr(kind, "docker"))
+        e = docker_pid(w, name.p, &pid, ei);
+    else
+        sv_to_i64(name, &pid);
+    return e == ERR_OK ? watch_process(w, pid, what, ei) : e;
 }
 
 enum err watch_log(struct watch *w, const char *file, struct errinfo *ei)

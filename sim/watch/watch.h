@@ -7,6 +7,8 @@
 #include "sim/watch/figures.h"
 
 struct watch;
+/* Whether what is one of those that watch_new takes, before anything is there: ERR_USAGE. */
+enum err watch_judge(const char *what, struct errinfo *ei) WARN_UNUSED;
 /* what: "local", "pid:N", "docker:NAME", "ssh:[USER@]HOST[:PORT]"; NULL: this machine when the server is on it, else
  * only services. Also watches the Postgres and Redis of the target, where given. ERR_USAGE for what is none of these,
  * ERR_ENV with a sentence when it cannot be watched (waited for, at most 15 s). */

@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -123,34 +126,116 @@ enum err file_readable(const char *path, enum err failure, struct errinfo *ei)
     return e;
 }
 
-static enum err replace(const char *path, const struct buf *text, const char *mode, struct errinfo *ei)
+/* Links are followed: what they lead to is replaced, not they. */
+static const char *behind_links(const char *path, char real[PATH_MAX])
 {
-    char temporary[4096];
-    if (snprintf(temporary, sizeof(temporary), "%s.new", path) >= (int)sizeof(temporary))
-        return err_set(ei, ERR_IO, "the path of %.60s… is too long", path);
-    unlink(temporary); /* of one that was interrupted; or a link, which is not written through */
-    FILE *f = secret_fopen(temporary, mode);
-    if (!f)
-        return err_sys(ei, ERR_IO, "cannot write %s", path);
-    bool ok = fwrite(buf_cstr(text), 1, text->len, f) == text->len && fflush(f) == 0;
-    enum err e = ok ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", path);
-    if (fclose(f) != 0 && e == ERR_OK)
-        e = err_sys(ei, ERR_IO, "cannot write %s", path);
-    if (e == ERR_OK && rename(temporary, path) != 0)
-        e = err_sys(ei, ERR_IO, "cannot write %s", path);
-    if (e != ERR_OK)
-        unlink(temporary);
-    return e;
+    return realpath(path, real) ? real : path;
+}
+
+static bool folder_writable(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    str_format(folder, sizeof(folder), "%.*s", slash && slash > path ? (int)(slash - path) : 1, slash ? path : ".");
+    return access(folder, W_OK | X_OK) == 0;
+}
+
+enum err file_replaceable(const char *path, enum err failure, struct errinfo *ei)
+{
+    char real[PATH_MAX];
+    struct stat st;
+    const char *file = behind_links(path, real);
+    if (stat(file, &st) != 0)
+        return errno == ENOENT && folder_writable(file) ? ERR_OK : err_sys(ei, failure, "cannot write %s", path);
+    if (S_ISDIR(st.st_mode))
+        return err_set(ei, failure, "cannot write %s: it is a folder", path);
+    return access(file, W_OK) == 0 ? ERR_OK : err_sys(ei, failure, "cannot write %s", path);
+}
+
+static bool write_to(int fd, const struct buf *text)
+{
+    const char *p = buf_cstr(text);
+    for (size_t left = text->len; left > 0;) {
+        ssize_t n = write(fd, p, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        p += n;
+        left -= (size_t)n;
+    }
+    return true;
+}
+
+static bool write_new(const char *file, int flags, mode_t mode, const struct buf *text)
+{
+    int fd = open(file, O_WRONLY | O_CLOEXEC | flags, mode);
+    bool good = fd >= 0 && write_to(fd, text);
+    if (fd >= 0 && close(fd) != 0)
+        good = false;
+    return good;
+}
+
+/* Beside it first. What had that name is left of one that was interrupted; or a link, which is not written through. */
+static bool swap(const char *file, mode_t mode, bool keep_mode, const struct buf *text)
+{
+    char beside[PATH_MAX];
+    if (snprintf(beside, sizeof(beside), "%s.new", file) >= (int)sizeof(beside)) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if (unlink(beside) != 0 && errno != ENOENT)
+        return false;
+    bool good = write_new(beside, O_CREAT | O_EXCL, mode, text) && (!keep_mode || chmod(beside, mode) == 0) &&
+                rename(beside, file) == 0;
+    int saved = errno;
+    if (!good)
+        unlink(beside);
+    errno = saved;
+    return good;
+}
+
+/* Where nothing can stand beside it, or take its place, as with one file that a container was given, it is emptied. */
+static bool replace(const char *file, const struct buf *text)
+{
+    struct stat st;
+    bool there = stat(file, &st) == 0;
+    if (there && (!S_ISREG(st.st_mode) || !folder_writable(file)))
+        return write_new(file, O_TRUNC, 0, text);
+    return swap(file, there ? st.st_mode & 07777 : 0666, there, text) ||
+           (there && errno == EBUSY && write_new(file, O_TRUNC, 0, text));
+}
+
+enum err file_replace_packed(const char *path, const struct buf *text, struct errinfo *ei)
+{
+    char real[PATH_MAX];
+    return replace(behind_links(path, real), text) ? ERR_OK : err_sys(ei, ERR_IO, "cannot write %s", path);
+}
+
+static enum err hide(const char *path, const struct buf *text, struct buf *told, struct errinfo *ei)
+{
+    enum err e = secret_hide(told, (struct sv){buf_cstr(text), text->len});
+    return e ? err_set(ei, ERR_IO, "%s does not fit into memory", path) : ERR_OK;
 }
 
 enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei)
 {
-    return replace(path, text, "wx", ei);
+    struct buf told = BUF_INIT(2 * text->max);
+    enum err e = hide(path, text, &told, ei);
+    if (!e)
+        e = file_replace_packed(path, &told, ei);
+    buf_done(&told);
+    return e;
 }
 
 enum err file_replace_private(const char *path, const struct buf *text, struct errinfo *ei)
 {
-    return replace(path, text, "wxp", ei);
+    struct buf told = BUF_INIT(2 * text->max);
+    enum err e = hide(path, text, &told, ei);
+    if (!e && !swap(path, 0600, true, &told))
+        e = err_sys(ei, ERR_IO, "cannot write %s", path);
+    buf_done(&told);
+    return e;
 }
 
 enum err file_close(FILE **f, const char *path, struct errinfo *ei)

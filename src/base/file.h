@@ -13,11 +13,16 @@ enum err file_open(const char *path, FILE **out, enum err failure, struct errinf
 /* For one that a library opens by its name, perhaps many times: that it is a file, no pipe, of at most 16 MiB, and may
  * be read. */
 enum err file_readable(const char *path, enum err failure, struct errinfo *ei) WARN_UNUSED;
-/* Writes text beside the file, as PATH.new, then puts it in its place: a full disk does not cost what is there. Secrets
- * are hidden (secret.h). ERR_IO. */
+/* Whether file_replace can write there, as far as can be told before: it can be made or written, and is no folder. */
+enum err file_replaceable(const char *path, enum err failure, struct errinfo *ei) WARN_UNUSED;
+/* Writes text beside the file, as PATH.new, then puts it in its place with the mode of the old one: a reader meets the
+ * old or the new one whole, a full disk does not cost what is there. Pipes and devices are written to, links followed.
+ * Secrets are hidden (secret.h). ERR_IO. */
 enum err file_replace(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
-/* The same for its owner alone (mode 0600), whatever the umask. */
+/* The same for its owner alone (mode 0600), whatever the umask; in place of a link, not through it. */
 enum err file_replace_private(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
+/* The same for what is no text: nothing in it could be read, nor hidden. */
+enum err file_replace_packed(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
 /* Closes what was written through stdio, whose earlier failures left no errno behind: ERR_IO when any byte of it did
  * not get there. *f becomes NULL. */
 enum err file_close(FILE **f, const char *path, struct errinfo *ei) WARN_UNUSED;

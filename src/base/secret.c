@@ -107,7 +107,7 @@ static bool is_number(struct sv value)
 
 static bool worth_looking_for(struct sv value)
 {
-    return value.n >= SECRET_MIN && !(is_number(value) && value.n < DIGITS_MIN) && !own_words(value);
+    return !(is_number(value) && value.n < DIGITS_MIN) && !own_words(value);
 }
 
 static void insert(size_t at, struct sv value)
@@ -128,6 +128,8 @@ static void insert(size_t at, struct sv value)
 static void add_as_is(struct sv value)
 {
     bool there;
+    if (value.n < SECRET_MIN)
+        return;
     if (value.n > SECRET_MAX)
         value.n = SECRET_MAX;
     pthread_mutex_lock(&state.lock);
@@ -143,6 +145,8 @@ void secret_drop(struct sv value)
 {
     bool there;
     value = sv_trim(value);
+    if (value.n < SECRET_MIN)
+        return;
     pthread_mutex_lock(&state.lock);
     size_t at = place_of(value, &there);
     if (there && --state.all[at].uses == 0) {

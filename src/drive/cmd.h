@@ -56,9 +56,9 @@ struct command { /* one row of the table in sim/main.c; each command's file defi
     size_t conf_size;
     const void *defaults; /* copied over conf before parsing; NULL: zeros */
     unsigned flags;
-    /* What the tables cannot tell about these arguments: ERR_USAGE with a sentence. Asked before anything is opened or
-     * asked of a server. NULL: nothing. */
-    enum err (*verify)(const void *conf, struct errinfo *ei);
+    /* What the tables cannot tell about these arguments: ERR_USAGE with a sentence. Asked before anything is needed or
+     * asked of a server; what it had to read it may keep in conf, as a pipe is read but once. NULL: nothing. */
+    enum err (*verify)(void *conf, struct errinfo *ei);
     MAY_YIELD enum err (*run)(void *conf, struct cmd_ctx *ctx, struct errinfo *ei);
     /* True when these arguments ask no server: it is then neither probed before nor judged after. NULL: never. */
     bool (*offline)(const void *conf);

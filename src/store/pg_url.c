@@ -111,6 +111,19 @@ static enum err judge_places(const char *url, struct errinfo *ei)
     return err;
 }
 
+/* libpq tells of a bad one only when it dials, and quotes it. */
+static enum err judge_ports(const PQconninfoOption *said, struct errinfo *ei)
+{
+    for (; said->keyword; said++) {
+        struct sv rest = sv_of(strcmp(said->keyword, "port") == 0 ? said->val : NULL), word;
+        int64_t port;
+        while (sv_split(&rest, ',', &word))
+            if (sv_trim(word).n && (!sv_to_i64(sv_trim(word), &port) || port < 1 || port > 65535))
+                return err_set(ei, ERR_USAGE, "database url not understood: its port is not a number from 1 to 65535");
+    }
+    return ERR_OK;
+}
+
 enum err pg_url_judge(const char *url, struct errinfo *ei)
 {
     char *why = NULL;
@@ -120,7 +133,9 @@ enum err pg_url_judge(const char *url, struct errinfo *ei)
         PQfreemem(why);
         return err;
     }
-    enum err err = judge_service(said, ei);
+    enum err err = judge_ports(said, ei);
+    if (!err)
+        err = judge_service(said, ei);
     PQconninfoFree(said);
     return err ? err : judge_places(url, ei);
 }

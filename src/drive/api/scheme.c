@@ -72,15 +72,20 @@ static void list_schemes(struct http_url_scheme *out)
     }
 }
 
+enum err scheme_judge_dialect(const char *dialect, struct errinfo *ei)
+{
+    return !dialect || known(dialect) ? ERR_OK : unknown_dialect(dialect, ei);
+}
+
 enum err scheme_of(const char *url, const char *dialect, const struct scheme **row, struct http_url *out,
                    struct errinfo *ei)
 {
     struct http_url_scheme schemes[ARRAY_LEN(rows) + 1] = {{NULL, 0}};
     struct http_url u;
     list_schemes(schemes);
-    if (dialect && !known(dialect))
-        return unknown_dialect(dialect, ei);
-    enum err err = http_url_parse_of(url, schemes, &u, ei);
+    enum err err = scheme_judge_dialect(dialect, ei);
+    if (!err)
+        err = http_url_parse_of(url, schemes, &u, ei);
     if (err)
         return err;
     const struct scheme *found = find(u.scheme, dialect);

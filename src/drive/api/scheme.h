@@ -11,6 +11,8 @@ struct scheme {
     bool logins_given;            /* its servers sign nobody up: the URL and --users tell who to be */
     const struct api_dialect *table;
 };
+/* ERR_USAGE with the names there are; NULL is fine. */
+enum err scheme_judge_dialect(const char *dialect, struct errinfo *ei) WARN_UNUSED;
 /* url taken apart, its scheme replaced by the carrier, and the row. dialect NULL: by the scheme alone. ERR_USAGE with a
  * sentence when nobody speaks it. */
 enum err scheme_of(const char *url, const char *dialect, const struct scheme **row, struct http_url *out,

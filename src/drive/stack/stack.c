@@ -124,14 +124,13 @@ static enum err need_stack(const struct stack *s, struct errinfo *ei)
 
 enum err stack_find_part(struct stack *s, const char *name, struct part **out, struct errinfo *ei)
 {
-    enum err err = need_stack(s, ei);
-    for (int i = 0; i < PART_COUNT && !err; i++) {
+    for (int i = 0; i < PART_COUNT; i++) {
         if (strcmp(s->parts[i].ops->name, name) == 0) {
             *out = &s->parts[i];
-            return ERR_OK;
+            return need_stack(s, ei);
         }
     }
-    return err ? err : err_set(ei, ERR_USAGE, "no part is called '%s': postgres, redis, store or server", name);
+    return err_set(ei, ERR_USAGE, "no part is called '%s': postgres, redis, store or server", SHOWN(sv_of(name)));
 }
 
 /* ---- all parts ---- */
