@@ -33,6 +33,7 @@ struct pack {
     struct digest *digest;
     const atomic_bool *stop;
     struct pack_sum *sum;
+    uint64_t entries; /* that it may hold */
 };
 
 static void put(unsigned char *p, size_t n, uint64_t v)
@@ -52,11 +53,18 @@ static uint64_t get(const unsigned char *p, size_t n)
 static enum err open_pack(struct pack *p, const char *file, bool writes, const atomic_bool *stop, struct pack_sum *sum,
                           struct errinfo *ei)
 {
+    struct stat st;
     *sum = (struct pack_sum){0};
     *p = (struct pack){.name = file, .writes = writes, .stop = stop, .sum = sum};
-    p->fd = writes ? open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : open(file, O_RDONLY | O_CLOEXEC);
+    p->fd = writes ? open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)
+                   : open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (p->fd < 0)
         return err_sys(ei, ERR_IO, "cannot %s %s", writes ? "write" : "read", file);
+    if (fstat(p->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(p->fd);
+        p->fd = -1;
+        return err_set(ei, ERR_PARSE, "%s is no plain file", file);
+    }
     p->room = mem_alloc(ROOM);
     p->digest = digest_new();
     return ERR_OK;
@@ -156,6 +164,7 @@ static enum err write_entry(struct pack *p, enum kind kind, const char *path, co
     put(e.size, sizeof e.size, kind == KIND_FILE ? (uint64_t)st->st_size : 0);
     if (st)
         put(e.modified_us, sizeof e.modified_us, (uint64_t)(st->st_mtim.tv_sec * 1000000 + st->st_mtim.tv_nsec / 1000));
+    p->sum->entries += kind != KIND_END;
     enum err err = write_bytes(p, &e, sizeof e, ei);
     return err ? err : write_bytes(p, path, n, ei);
 }
@@ -340,6 +349,8 @@ static enum err take_entry(struct pack *p, int dir, bool *end, struct errinfo *e
         return ERR_OK;
     if (!path_is_safe((struct sv){path, n}))
         return damaged(p, "a path leads elsewhere", ei);
+    if (p->sum->entries++ >= p->entries)
+        return damaged(p, "it holds more than it should", ei);
     if (e.kind == KIND_FILE)
         return take_file(p, dir, path, &e, ei);
     if (e.kind != KIND_FOLDER)
@@ -364,12 +375,13 @@ static enum err take_all(struct pack *p, int dir, struct errinfo *ei)
     return err || p->at == p->n ? err : damaged(p, "something follows its end", ei);
 }
 
-enum err pack_unfold(const char *file, const char *folder, const atomic_bool *stop, struct pack_sum *out,
-                     struct errinfo *ei)
+enum err pack_unfold(const char *file, const char *folder, uint64_t entries, const atomic_bool *stop,
+                     struct pack_sum *out, struct errinfo *ei)
 {
     struct pack p;
     int dir = -1;
     enum err err = open_pack(&p, file, false, stop, out, ei);
+    p.entries = entries;
     if (!err && mkdir(folder, 0700) < 0)
         err = err_sys(ei, ERR_IO, "cannot make %s", folder);
     if (!err)

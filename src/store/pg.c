@@ -96,8 +96,8 @@ static void on_notice(void *arg, const PGresult *res)
         LOGD("pg", "%s: %s", severity ? severity : "NOTICE", text ? text : "");
 }
 
-/* The first line of libpq's text, which ends in a line feed and may have several lines. */
-static enum err gone(struct pg *c, const char *doing, struct errinfo *ei)
+/* libpq's text ends in a line feed and may have several lines. */
+enum err pg_conn_gone(struct pg *c, const char *doing, struct errinfo *ei)
 {
     struct sv text = sv_trim(sv_of(PQerrorMessage(c->conn)));
     struct sv line = {"", 0};
@@ -126,7 +126,7 @@ static enum err connect_start(struct pg *c, struct errinfo *ei)
     c->pool->open++;
     secret_add(sv_of(PQpass(c->conn))); /* wherever libpq found it: a file, a service, the environment */
     if (PQstatus(c->conn) == CONNECTION_BAD)
-        return gone(c, "cannot connect to the database", ei);
+        return pg_conn_gone(c, "cannot connect to the database", ei);
     return ERR_OK;
 }
 
@@ -139,7 +139,7 @@ static MAY_YIELD enum err connect_wait(struct pg *c, struct errinfo *ei)
     PostgresPollingStatusType st = PGRES_POLLING_WRITING;
     while (st != PGRES_POLLING_OK) {
         if (st == PGRES_POLLING_FAILED)
-            return gone(c, "cannot connect to the database", ei);
+            return pg_conn_gone(c, "cannot connect to the database", ei);
         c->io = (struct io){.fd = PQsocket(c->conn), .fn = on_io};
         enum err err = loop_io_add(c->pool->loop, &c->io, st == PGRES_POLLING_READING ? EPOLLIN : EPOLLOUT, ei);
         if (err)
@@ -201,12 +201,12 @@ enum pg_conn_state pg_conn_state(const struct pg *c)
 
 /* ---- sending and receiving ---- */
 
-static MAY_YIELD enum err flush(struct pg *c, struct errinfo *ei)
+enum err pg_conn_flush(struct pg *c, struct errinfo *ei)
 {
     for (;;) {
         int r = PQflush(c->conn);
         if (r < 0)
-            return gone(c, "database", ei);
+            return pg_conn_gone(c, "database", ei);
         c->left = true;
         if (r == 0)
             return ERR_OK;
@@ -215,19 +215,24 @@ static MAY_YIELD enum err flush(struct pg *c, struct errinfo *ei)
             return err;
         /* The server may be sending too: reading keeps both sides from waiting for each other. */
         if (!PQconsumeInput(c->conn))
-            return gone(c, "database", ei);
+            return pg_conn_gone(c, "database", ei);
     }
 }
 
-/* The next result, NULL at the end of the statement. */
-static MAY_YIELD enum err next_result(struct pg *c, PGresult **out, struct errinfo *ei)
+enum err pg_conn_read(struct pg *c, struct errinfo *ei)
+{
+    enum err err = wait_io(c, EPOLLIN, ei);
+    if (!err && !PQconsumeInput(c->conn))
+        err = pg_conn_gone(c, "database", ei);
+    return err;
+}
+
+enum err pg_conn_next(struct pg *c, PGresult **out, struct errinfo *ei)
 {
     while (PQisBusy(c->conn)) {
-        enum err err = wait_io(c, EPOLLIN, ei);
+        enum err err = pg_conn_read(c, ei);
         if (err)
             return err;
-        if (!PQconsumeInput(c->conn))
-            return gone(c, "database", ei);
     }
     *out = PQgetResult(c->conn);
     if (*out) {
@@ -243,14 +248,14 @@ static bool result_failed(const PGresult *res)
     return st != PGRES_COMMAND_OK && st != PGRES_TUPLES_OK && st != PGRES_SINGLE_TUPLE && st != PGRES_EMPTY_QUERY;
 }
 
-static enum err result_error(struct pg *c, const PGresult *res, struct errinfo *ei)
+enum err pg_conn_result_error(struct pg *c, const PGresult *res, struct errinfo *ei)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
     const char *detail = PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL);
     const char *context = PQresultErrorField(res, PG_DIAG_CONTEXT);
     if (!state) /* libpq's own: the connection broke */
-        return gone(c, "database", ei);
+        return pg_conn_gone(c, "database", ei);
     LOGD("pg", "%s: %s; %s; %s", state, text ? text : "", detail ? detail : "", context ? context : "");
     bool ended = strncmp(state, "57P0", 4) == 0; /* the server ends this session */
     enum err err = err_set(ei, ended ? ERR_DB_GONE : ERR_DB, "%s", text ? text : "database error");
@@ -259,14 +264,13 @@ static enum err result_error(struct pg *c, const PGresult *res, struct errinfo *
     return err;
 }
 
-/* Reads to the end of the statement; keeps the last good result in *out (may be NULL) and the first error. */
-static MAY_YIELD enum err finish(struct pg *c, PGresult **out, struct errinfo *ei)
+enum err pg_conn_finish(struct pg *c, PGresult **out, struct errinfo *ei)
 {
     enum err err = ERR_OK;
     PGresult *kept = NULL;
     for (;;) {
         PGresult *res = NULL;
-        enum err lost = next_result(c, &res, err ? NULL : ei);
+        enum err lost = pg_conn_next(c, &res, err ? NULL : ei);
         if (lost) {
             err = err ? err : lost;
             break;
@@ -275,7 +279,7 @@ static MAY_YIELD enum err finish(struct pg *c, PGresult **out, struct errinfo *e
             break;
         if (result_failed(res)) {
             if (!err)
-                err = result_error(c, res, ei);
+                err = pg_conn_result_error(c, res, ei);
             PQclear(res);
             if (pg_conn_broken(c))
                 break;
@@ -322,10 +326,10 @@ static MAY_YIELD enum err prepared(struct pg *c, const char *sql, int n, unsigne
         char name[16];
         snprintf(name, sizeof name, "s%u", ++c->last_stmt);
         if (!PQsendPrepare(c->conn, name, sql, n, NULL))
-            return gone(c, "database", ei);
-        enum err err = flush(c, ei);
+            return pg_conn_gone(c, "database", ei);
+        enum err err = pg_conn_flush(c, ei);
         if (!err)
-            err = finish(c, NULL, ei);
+            err = pg_conn_finish(c, NULL, ei);
         c->left = false; /* it was looked at, not run */
         if (err)
             return err;
@@ -348,26 +352,26 @@ static MAY_YIELD enum err send_prepared(struct pg *c, const char *sql, int n, co
         return err;
     snprintf(name, sizeof name, "s%u", id);
     if (!PQsendQueryPrepared(c->conn, name, n, params, NULL, NULL, 0))
-        return gone(c, "database", ei);
+        return pg_conn_gone(c, "database", ei);
     if (by_row)
         PQsetSingleRowMode(c->conn);
-    return flush(c, ei);
+    return pg_conn_flush(c, ei);
 }
 
 enum err pg_query(struct pg *c, const char *sql, int n, const char *const *params, struct pg_result **out,
                   struct errinfo *ei)
 {
     enum err err = send_prepared(c, sql, n, params, false, ei);
-    return err ? err : finish(c, out, ei);
+    return err ? err : pg_conn_finish(c, out, ei);
 }
 
 enum err pg_script(struct pg *c, const char *sql, struct errinfo *ei)
 {
     c->left = false;
     if (!PQsendQuery(c->conn, sql))
-        return gone(c, "database", ei);
-    enum err err = flush(c, ei);
-    return err ? err : finish(c, NULL, ei);
+        return pg_conn_gone(c, "database", ei);
+    enum err err = pg_conn_flush(c, ei);
+    return err ? err : pg_conn_finish(c, NULL, ei);
 }
 
 /* ---- row by row ---- */
@@ -415,11 +419,12 @@ enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params
     bool stopped = false;
     while (!err) {
         PGresult *res = NULL;
-        err = next_result(c, &res, ei);
+        err = pg_conn_next(c, &res, ei);
         if (err || !res)
             break;
         if (result_failed(res)) {
-            err = stopped ? ERR_OK : result_error(c, res, ei); /* stopped: "canceling statement due to user request" */
+            err = stopped ? ERR_OK
+                          : pg_conn_result_error(c, res, ei); /* stopped: "canceling statement due to user request" */
         } else if (PQresultStatus(res) == PGRES_SINGLE_TUPLE && !stopped) {
             stopped = !fn(arg, res);
             if (stopped)
@@ -428,6 +433,6 @@ enum err pg_each(struct pg *c, const char *sql, int n, const char *const *params
         PQclear(res);
     }
     if (err && !pg_conn_broken(c))
-        (void)!finish(c, NULL, NULL);
+        (void)!pg_conn_finish(c, NULL, NULL);
     return err;
 }

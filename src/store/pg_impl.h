@@ -52,4 +52,15 @@ bool pg_conn_alive(struct pg *c);
 enum pg_conn_state { PG_CONN_IDLE, PG_CONN_IN_TRANSACTION, PG_CONN_BUSY };
 enum pg_conn_state pg_conn_state(const struct pg *c);
 void pg_idle_unlink(struct pg *c);
+
+/* ---- one statement, for whoever sends it ---- */
+MAY_YIELD enum err pg_conn_flush(struct pg *c, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err pg_conn_read(struct pg *c, struct errinfo *ei) WARN_UNUSED; /* more of the answer */
+/* The next result, NULL at the end of the statement. */
+MAY_YIELD enum err pg_conn_next(struct pg *c, struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
+/* Reads to the end of the statement; keeps the last good result in *out (may be NULL) and the first error. */
+MAY_YIELD enum err pg_conn_finish(struct pg *c, struct pg_result **out, struct errinfo *ei) WARN_UNUSED;
+/* The error of libpq, its first line, and that of an answer. */
+enum err pg_conn_gone(struct pg *c, const char *doing, struct errinfo *ei) WARN_UNUSED;
+enum err pg_conn_result_error(struct pg *c, const struct pg_result *res, struct errinfo *ei) WARN_UNUSED;
 #endif

@@ -123,8 +123,17 @@ static void read_manifest(const void *p, size_t n)
     struct buf text = BUF_INIT(64 << 10);
     enum err e = manifest_parse(&m, (struct sv){p, n}, &ei);
     MUST(e == ERR_OK || (e == ERR_ENV && ei.msg[0]));
-    if (e == ERR_OK && manifest_text(&m, &text) == ERR_OK)
+    MUST(e == ERR_OK || !m.mem);
+    if (e == ERR_OK && manifest_text(&m, &text) == ERR_OK) {
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < m.n_tables; i++)
+            bytes += m.tables[i].bytes;
+        MUST(bytes == m.database.size);
         MUST(manifest_parse(&again, (struct sv){text.data, text.len}, &ei) == ERR_OK);
+        MUST(again.n_tables == m.n_tables && again.n_sequences == m.n_sequences);
+        manifest_done(&again);
+    }
+    manifest_done(&m);
     buf_done(&text);
 }
 
@@ -135,8 +144,9 @@ static void read_pack(const void *p, size_t n)
     char out[256];
     const char *file = folder_write("pack", p, n);
     snprintf(out, sizeof(out), "%s/unfolded", folder);
-    enum err e = pack_unfold(file, out, NULL, &read, &ei);
+    enum err e = pack_unfold(file, out, 64, NULL, &read, &ei);
     MUST(e == ERR_OK || ei.msg[0]);
+    MUST(read.entries <= 65);
     MUST(pack_digest(file, NULL, &plain, &ei) == ERR_OK && plain.size == n);
     MUST(e || memcmp(plain.sha256, read.sha256, sizeof(read.sha256)) == 0);
     MUST(own_tree_remove(out, &ei) == ERR_OK);

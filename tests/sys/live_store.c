@@ -895,6 +895,38 @@ static void a_silent_store_is_given_up_once(void **state)
     blob_free(&b);
 }
 
+/* Whatever a row calls an object: nothing outside of the bucket is read, written or deleted. */
+static void keys_stay_in_their_bucket(void **state)
+{
+    static const char *const keys[] = {"../../../outside/x", "a/../../../../outside/x",
+                                       "../tma-load/../../../outside/x"};
+    struct blob *b = blob_of(NULL);
+    struct blob_info info;
+    struct buf got = BUF_INIT(100);
+    size_t failed = 0;
+    FILE *f;
+    (void)state;
+    assert_int_equal(system("mkdir .sim/outside .sim/outside/empty"), 0);
+    assert_non_null(f = fopen(".sim/outside/x._S3rver_object", "w"));
+    assert_true(fputs("theirs", f) > 0 && fclose(f) == 0);
+    (void)!blob_delete_many(b, keys, ARRAY_LEN(keys), &failed, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        assert_int_not_equal(blob_head(b, keys[i], &info, NULL), ERR_OK);
+        assert_int_not_equal(blob_get(b, keys[i], 0, 0, &got, NULL), ERR_OK);
+        (void)!blob_put(b, keys[i], "ours", 4, NULL);
+        (void)!blob_delete(b, keys[i], NULL);
+        assert_int_not_equal(blob_copy(b, keys[i], "copied", NULL), ERR_OK);
+    }
+    char text[16] = "";
+    assert_non_null(f = fopen(".sim/outside/x._S3rver_object", "r"));
+    assert_non_null(fgets(text, sizeof text, f));
+    fclose(f);
+    assert_string_equal(text, "theirs");
+    assert_int_equal(system("rm -r .sim/outside/empty .sim/outside"), 0);
+    buf_done(&got);
+    blob_free(&b);
+}
+
 static void a_killed_store_comes_back(void **state)
 {
     struct blob *b = blob_of(NULL);
@@ -942,6 +974,7 @@ int main(void)
         cmocka_unit_test(an_upload_that_fails_leaves_nothing),
         cmocka_unit_test(a_reader_that_leaves_ends_the_download),
         cmocka_unit_test(thousands_are_listed_and_deleted),
+        cmocka_unit_test(keys_stay_in_their_bucket),
         cmocka_unit_test(a_killed_store_comes_back),
         cmocka_unit_test(a_silent_store_is_given_up_once),
     };

@@ -133,6 +133,8 @@ is files($third) + files($third, 'owner-2@load.test'), $made[0]{tree}{files}, 't
     my $l = $second->sim([@load]);
     is $l->{status}, 0, 'fixture load' or diag $l->{out}, $l->{err};
     is $second->sql('SELECT count(*) FROM files'), 132 + 1008, 'the rows are those that were saved';
+    is $second->sql("SELECT count(*) FROM pg_roles WHERE rolname NOT LIKE 'pg\\_%'"), 1, 'nobody is left of those who filled them';
+    is join(' ', map { s{.*/}{}r } glob "$second->{dir}/.sim/*dump* $second->{dir}/.sim/store.*"), '', 'nothing is left beside';
     my $changes = $second->sql('SELECT count(*) FROM changes');
     delete $second->{env}; # the store's key is another one now
     my (undef, $again) = seed($second, 'seeded as it was saved', qw(seed 2 0.03 --bytes-scale 0.2 --accounts 2));

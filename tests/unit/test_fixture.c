@@ -3,6 +3,12 @@
 #include "unit.h"
 #include <string.h>
 
+static const char *files_columns[] = {"id text", "na\"me text"};
+static struct manifest_table tables[] = {
+    {.schema = "public", .name = "files", .columns = files_columns, .n_columns = 2, .rows = 380, .bytes = 70},
+    {.schema = "jo\nbs", .name = "queue; --", .columns = files_columns, .n_columns = 1, .rows = 1, .bytes = 30}};
+static struct manifest_sequence sequences[] = {{"public", "s", INT64_MAX, true}, {"public", "t", -7, false}};
+
 static struct manifest sample(void)
 {
     struct manifest m = {
@@ -26,6 +32,11 @@ static struct manifest sample(void)
         .own_server = true,
         .database = {.size = 100},
         .objects = {.size = 2000},
+        .entries = 1011,
+        .tables = tables,
+        .n_tables = 2,
+        .sequences = sequences,
+        .n_sequences = 2,
     };
     m.info.size = 2100;
     memset(m.schema, 'a', sizeof m.schema - 1);
@@ -58,6 +69,14 @@ static void test_there_and_back(void **state)
         struct buf c = text_of(&again);
         assert_string_equal(b.data, c.data);
         assert_int_equal(again.info.size, 2100);
+        assert_int_equal(again.entries, 1011);
+        assert_int_equal(again.n_tables, 2);
+        assert_string_equal(again.tables[0].columns[1], "na\"me text");
+        assert_string_equal(again.tables[1].schema, "jo\nbs");
+        assert_true(again.sequences[0].last == INT64_MAX && again.sequences[0].called);
+        assert_true(again.sequences[1].last == -7 && !again.sequences[1].called);
+        manifest_done(&again);
+        assert_null(again.mem);
         buf_done(&b);
         buf_done(&c);
     }
@@ -73,8 +92,10 @@ static void test_another_format_is_told(void **state)
         {"{\"drivesim_fixture\":1", "damaged"},
         {"{}", "not one of drivesim's"},
         {"[]", "not one of drivesim's"},
-        {"{\"drivesim_fixture\":2}", "format 2, this program knows 1"},
-        {"{\"drivesim_fixture\":1}", "not whole"},
+        {"{\"drivesim_fixture\":1}", "format 1, whose dump could run commands: seed a stack anew"},
+        {"{\"drivesim_fixture\":3}", "format 3, this program knows 2"},
+        {"{\"drivesim_fixture\":-1}", "format -1, this program knows 2"},
+        {"{\"drivesim_fixture\":2}", "not whole"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct manifest m;
@@ -88,9 +109,11 @@ static void test_another_format_is_told(void **state)
 static void test_every_field_counts(void **state)
 {
     (void)state;
-    static const char *const fields[] = {
-        "version", "made",     "folders",  "files",   "bytes",         "objects_stored", "seeded", "postgres",
-        "size",    "file_key", "database", "objects", "schema_sha256", "s3_secret",      "sha256", "own_server"};
+    static const char *const fields[] = {"version",        "made",    "folders",       "files",     "bytes",
+                                         "objects_stored", "seeded",  "postgres",      "size",      "file_key",
+                                         "database",       "objects", "schema_sha256", "s3_secret", "sha256",
+                                         "own_server",     "entries", "tables",        "schema",    "name",
+                                         "rows",           "columns", "last",          "called",    "sequences"};
     struct manifest m = sample(), read;
     struct buf b = text_of(&m);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -111,6 +134,42 @@ static void test_every_field_counts(void **state)
     char *digit = strstr(b.data, "aaaa");
     *digit = 'g';
     assert_int_equal(manifest_parse(&read, (struct sv){b.data, b.len}, NULL), ERR_ENV);
+    buf_done(&b);
+}
+
+/* What would be written where it does not belong, or shown to a terminal as it is. */
+static void test_what_does_not_add_up(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *was, *is;
+    } rows[] = {
+        {"\"bytes\":70", "\"bytes\":71"}, /* more or less text than the file has */
+        {"\"bytes\":70", "\"bytes\":69"},
+        {"\"bytes\":70", "\"bytes\":\"9223372036854775807\""},
+        {"\"bytes\":70", "\"bytes\":-1"},
+        {"\"rows\":380", "\"rows\":1e300"},
+        {"\"rows\":380", "\"rows\":0.5"},
+        {"[\"id text\"]", "[]"},
+        {"[\"id text\"]", "[7]"},
+        {"[\"id text\"]", "{\"a\":\"id text\"}"},
+        {"v1-3-gabc", "\\u001b[2J"},
+        {"2026-11-30T18:00:00Z", "2026\\u0007"},
+        {"2026-11-30T18:00:00Z", "2026\\nNAME"},
+        {"\"9223372036854775807\"", "\"9223372036854775808\""},
+    };
+    struct manifest m = sample(), read;
+    struct buf b = text_of(&m);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf other = BUF_INIT(64 << 10);
+        const char *at = strstr(b.data, rows[i].was);
+        assert_non_null(at);
+        assert_int_equal(
+            buf_appendf(&other, "%.*s%s%s", (int)(at - b.data), b.data, rows[i].is, at + strlen(rows[i].was)), ERR_OK);
+        assert_int_equal(manifest_parse(&read, (struct sv){other.data, other.len}, NULL), ERR_ENV);
+        assert_null(read.mem);
+        buf_done(&other);
+    }
     buf_done(&b);
 }
 
@@ -135,9 +194,8 @@ static void test_names_are_plain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_there_and_back),
-        cmocka_unit_test(test_another_format_is_told),
-        cmocka_unit_test(test_every_field_counts),
+        cmocka_unit_test(test_there_and_back),     cmocka_unit_test(test_another_format_is_told),
+        cmocka_unit_test(test_every_field_counts), cmocka_unit_test(test_what_does_not_add_up),
         cmocka_unit_test(test_names_are_plain),
     };
     return cmocka_run_group_tests_name("fixture", tests, NULL, NULL);

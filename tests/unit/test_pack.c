@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <utime.h>
 
+#define MANY 100
+
 static char root[64];
 
 static int gone(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -95,8 +97,9 @@ static void test_there_and_back(void **state)
     make_folder();
     assert_int_equal(pack_make(at("in"), at("p"), NULL, &made, &ei), ERR_OK);
     assert_int_equal(made.files, 3);
+    assert_int_equal(made.entries, 5);
     assert_int_equal(made.bytes, (3u << 20) + 18);
-    assert_int_equal(pack_unfold(at("p"), at("out"), NULL, &read, &ei), ERR_OK);
+    assert_int_equal(pack_unfold(at("p"), at("out"), MANY, NULL, &read, &ei), ERR_OK);
     assert_memory_equal(&read, &made, sizeof read);
     assert_same("in/a/big", "out/a/big");
     assert_same("in/caf\xc3\xa9 1", "out/caf\xc3\xa9 1");
@@ -109,7 +112,7 @@ static void test_there_and_back(void **state)
     assert_int_equal(pack_make(at("out"), at("p2"), NULL, &again, &ei), ERR_OK);
     assert_int_equal(again.files, made.files);
     assert_int_equal(pack_make(at("in"), at("p"), NULL, &again, &ei), ERR_IO); /* it is there */
-    assert_int_equal(pack_unfold(at("p"), at("out"), NULL, &again, &ei), ERR_IO);
+    assert_int_equal(pack_unfold(at("p"), at("out"), MANY, NULL, &again, &ei), ERR_IO);
 }
 
 /* Cut after any byte, or with any one byte changed where it says what is what: refused, or another digest. */
@@ -127,19 +130,19 @@ static void test_a_damaged_one_is_known(void **state)
     for (size_t n = 0; n < b.len; n++) {
         str_format(out, sizeof out, "cut%zu", n);
         spew("q", b.data, n);
-        assert_int_equal(pack_unfold(at("q"), at(out), NULL, &read, &ei), ERR_PARSE);
+        assert_int_equal(pack_unfold(at("q"), at(out), MANY, NULL, &read, &ei), ERR_PARSE);
     }
     for (size_t n = 0; n < b.len; n++) {
         str_format(out, sizeof out, "bit%zu", n);
         b.data[n] ^= 0x41;
         spew("q", b.data, b.len);
         b.data[n] ^= 0x41;
-        enum err err = pack_unfold(at("q"), at(out), NULL, &read, &ei);
+        enum err err = pack_unfold(at("q"), at(out), MANY, NULL, &read, &ei);
         assert_true(err == ERR_PARSE || err == ERR_IO || memcmp(read.sha256, made.sha256, sizeof made.sha256) != 0);
     }
     assert_int_equal(buf_append_char(&b, 'x'), ERR_OK);
     spew("q", b.data, b.len);
-    assert_int_equal(pack_unfold(at("q"), at("more"), NULL, &read, &ei), ERR_PARSE);
+    assert_int_equal(pack_unfold(at("q"), at("more"), MANY, NULL, &read, &ei), ERR_PARSE);
     buf_done(&b);
 }
 
@@ -160,7 +163,7 @@ static void test_nothing_is_made_outside(void **state)
         assert_int_equal(buf_append_str(&b, paths[i]), ERR_OK);
         assert_int_equal(buf_append_char(&b, '!'), ERR_OK);
         spew("p", b.data, b.len);
-        assert_int_equal(pack_unfold(at("p"), at(out), NULL, &read, &ei), ERR_PARSE);
+        assert_int_equal(pack_unfold(at("p"), at(out), MANY, NULL, &read, &ei), ERR_PARSE);
         assert_non_null(strstr(ei.msg, "leads elsewhere"));
         assert_int_not_equal(access(at("x"), F_OK), 0);
         buf_done(&b);
@@ -180,6 +183,36 @@ static void test_what_is_no_file_is_not_packed(void **state)
     assert_int_equal(pack_make(at("none"), at("p2"), NULL, &made, &ei), ERR_IO);
 }
 
+/* Twenty bytes that cost a block of the disk each. */
+static void test_no_more_than_it_should_hold(void **state)
+{
+    (void)state;
+    struct pack_sum made, read;
+    struct errinfo ei = {0};
+    make_folder();
+    assert_int_equal(pack_make(at("in"), at("p"), NULL, &made, &ei), ERR_OK);
+    assert_int_equal(pack_unfold(at("p"), at("few"), made.entries - 1, NULL, &read, &ei), ERR_PARSE);
+    assert_non_null(strstr(ei.msg, "more than it should"));
+    assert_int_equal(pack_unfold(at("p"), at("all"), made.entries, NULL, &read, &ei), ERR_OK);
+}
+
+static void test_a_pack_is_a_plain_file(void **state)
+{
+    (void)state;
+    struct pack_sum sum;
+    struct errinfo ei = {0};
+    make_folder();
+    assert_int_equal(pack_make(at("in"), at("p"), NULL, &sum, &ei), ERR_OK);
+    assert_int_equal(symlink("p", at("link")), 0);
+    assert_int_equal(symlink("/dev/zero", at("zero")), 0);
+    assert_int_equal(mkfifo(at("fifo"), 0600), 0);
+    static const char *const names[] = {"link", "zero", "fifo", "in"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_int_not_equal(pack_unfold(at(names[i]), at("out"), MANY, NULL, &sum, &ei), ERR_OK);
+        assert_int_not_equal(pack_digest(at(names[i]), NULL, &sum, &ei), ERR_OK);
+    }
+}
+
 static void test_it_stops_when_told(void **state)
 {
     (void)state;
@@ -196,7 +229,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROW(test_there_and_back),          ROW(test_a_damaged_one_is_known),
         ROW(test_nothing_is_made_outside), ROW(test_what_is_no_file_is_not_packed),
-        ROW(test_it_stops_when_told),
+        ROW(test_it_stops_when_told),      ROW(test_no_more_than_it_should_hold),
+        ROW(test_a_pack_is_a_plain_file),
     };
     return cmocka_run_group_tests_name("pack", tests, NULL, NULL);
 }

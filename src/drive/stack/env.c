@@ -1,10 +1,16 @@
 /* What a stack is called from outside: its URLs, and the variables that commands and the server read. */
 #include "drive/stack/env.h"
 
+const char *stack_database_url_as(const struct stack *s, struct arena *mem, const char *user, const char *password,
+                                  const char *database)
+{
+    return arena_printf(mem, "postgresql://%s:%s@127.0.0.1:%d/%s", user, password, s->parts[PART_POSTGRES].port,
+                        database);
+}
+
 const char *stack_database_url(const struct stack *s, struct arena *mem, const char *database)
 {
-    return arena_printf(mem, "postgresql://" STACK_DB_USER ":%s@127.0.0.1:%d/%s", s->password,
-                        s->parts[PART_POSTGRES].port, database);
+    return stack_database_url_as(s, mem, STACK_DB_USER, s->password, database);
 }
 
 const char *stack_redis_url(const struct stack *s, struct arena *mem)

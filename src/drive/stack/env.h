@@ -5,6 +5,8 @@
 #include "store/blob.h"
 
 const char *stack_database_url(const struct stack *s, struct arena *mem, const char *database);
+const char *stack_database_url_as(const struct stack *s, struct arena *mem, const char *user, const char *password,
+                                  const char *database);
 const char *stack_redis_url(const struct stack *s, struct arena *mem);
 struct blob_conf stack_blob_conf(const struct stack *s, struct arena *mem); /* borrows from both */
 const char *stack_server_url(const struct stack *s, struct arena *mem);

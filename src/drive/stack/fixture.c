@@ -145,7 +145,7 @@ static void run_pack(void *arg)
     struct pack_call *c = arg;
     const atomic_bool *stop = &c->stack->cancelled;
     c->err = c->what == PACK_MAKE     ? pack_make(c->folder, c->file, stop, &c->sum, &c->ei)
-             : c->what == PACK_UNFOLD ? pack_unfold(c->file, c->folder, stop, &c->sum, &c->ei)
+             : c->what == PACK_UNFOLD ? pack_unfold(c->file, c->folder, c->entries, stop, &c->sum, &c->ei)
                                       : pack_digest(c->file, stop, &c->sum, &c->ei);
 }
 
@@ -162,18 +162,18 @@ struct saving {
     struct stack *stack;
     const char *fresh; /* the folder that it is written to, renamed in the end */
     struct manifest m;
-    struct errinfo dump, pack; /* how each part ended */
+    struct errinfo rows, pack; /* how each part ended */
 };
 
-static void dump_task(void *arg)
+static void rows_task(void *arg)
 {
     struct saving *v = arg;
     struct stack *s = v->stack;
     struct pack_call sum = {.what = PACK_DIGEST, .file = arena_printf(s->mem, "%s/" DATABASE_FILE, v->fresh)};
-    enum err err = fixture_db_dump(s, sum.file, &v->dump);
+    enum err err = fixture_db_save(s, sum.file, &v->m, &v->rows);
     if (!err)
-        err = fixture_pack(s, &sum, &v->dump);
-    fixture_end(s, err, &v->dump);
+        err = fixture_pack(s, &sum, &v->rows);
+    fixture_end(s, err, &v->rows);
     manifest_part(&v->m.database, &sum.sum);
 }
 
@@ -187,15 +187,16 @@ static void pack_task(void *arg)
     fixture_end(s, fixture_pack(s, &c, &v->pack), &v->pack);
     manifest_part(&v->m.objects, &c.sum);
     v->m.info.objects = c.sum.files;
+    v->m.entries = c.sum.entries;
 }
 
 static MAY_YIELD enum err write_parts(struct saving *v, struct errinfo *ei)
 {
     struct group g = {0};
-    group_spawn(v->stack->loop, &g, dump_task, v);
+    group_spawn(v->stack->loop, &g, rows_task, v);
     group_spawn(v->stack->loop, &g, pack_task, v);
     group_wait(v->stack->loop, &g);
-    return fixture_blame(&v->dump, &v->pack, ei);
+    return fixture_blame(&v->rows, &v->pack, ei);
 }
 
 static void describe(struct saving *v, const char *name)
@@ -219,7 +220,7 @@ static void describe(struct saving *v, const char *name)
 
 static enum err write_manifest(const struct saving *v, struct errinfo *ei)
 {
-    struct buf text = BUF_INIT(64 << 10);
+    struct buf text = BUF_INIT(MANIFEST_MAX);
     enum err err = manifest_text(&v->m, &text);
     if (!err)
         err = private_file_replace(v->fresh, MANIFEST_FILE, (struct sv){buf_cstr(&text), text.len}, ei);
@@ -291,6 +292,7 @@ enum err fixture_save(struct stack *s, const char *dir, const char *name, bool f
     fixture_place_close(&at);
     v.m.info.size = v.m.database.size + v.m.objects.size;
     *out = v.m.info;
+    manifest_done(&v.m);
     return err;
 }
 
@@ -309,6 +311,7 @@ static void tell(const struct stack *s, const char *folder, const char *name,
     enum err err = manifest_load(&m, arena_printf(s->mem, "%s/%s", folder, name), &why);
     str_format(m.info.name, sizeof m.info.name, "%s", name);
     fn(arg, &m.info, err ? err_message(&why) : NULL);
+    manifest_done(&m);
 }
 
 enum err fixture_each(const struct stack *s, const char *dir,

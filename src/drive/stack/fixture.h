@@ -1,8 +1,9 @@
 #ifndef DRIVE_STACK_FIXTURE_H
 #define DRIVE_STACK_FIXTURE_H
-/* Snapshots of a stack: a folder each with the database (pg_dump), the store's files (pack.h) and a manifest, in
- * .sim/fixtures of the stack's folder or anywhere else. Redis is left out: it holds budgets and what is on its way, and
- * a loaded stack begins without either. Layer 2; one loop's thread. */
+/* Snapshots of a stack: a folder each with the database's rows (COPY's text), the store's files (pack.h) and a
+ * manifest, in .sim/fixtures of the stack's folder or anywhere else. A fixture is data, whoever wrote it: nothing in it
+ * is ever run, and the tables that its rows come into are those that the stack has. Redis is left out: it holds budgets
+ * and what is on its way, and a loaded stack begins without either. Layer 2; one loop's thread. */
 #include "drive/stack/seeded.h"
 #include "drive/stack/stack.h"
 

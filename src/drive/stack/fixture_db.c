@@ -1,11 +1,15 @@
-/* The doubtful decision: pg_dump and pg_restore, and neither a copy of the cluster's files nor CREATE DATABASE …
- * TEMPLATE. The first would belong to one version, machine and account, the second to one cluster that `stack down`
- * deletes; a dump is restored anywhere, in seconds, with fresh indexes and statistics each time. */
+/* The doubtful decision: neither a copy of the cluster's files nor CREATE DATABASE … TEMPLATE. The first would belong
+ * to one version, machine and account, the second to one cluster that `stack down` deletes. The tables are those of the
+ * stack's own database, made anew by pg_dump and pg_restore, and a role that may insert and do nothing else fills them:
+ * whatever a fixture holds, there is nothing for it to run, and nobody who could. */
 #include "drive/stack/fixture_db.h"
+#include "base/digest.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "drive/limits.h"
 #include "drive/stack/env.h"
+#include "drive/stack/fixture_rows.h"
 #include "drive/stack/impl.h"
 #include "store/pg.h"
 #include <errno.h>
@@ -18,6 +22,7 @@
 #define LOOK_EVERY_US  (20 * US_PER_MS)
 #define NEXT           STACK_DATABASE "_next"
 #define BEFORE         STACK_DATABASE "_before"
+#define FILLER         "drivesim_fixture" /* the role */
 
 /* Runs fn on a connection to one of the cluster's databases. */
 struct ask {
@@ -25,11 +30,11 @@ struct ask {
     void *arg;
 };
 
-static MAY_YIELD enum err with_database(struct stack *s, const char *database, struct ask ask, struct errinfo *ei)
+static MAY_YIELD enum err with_url(struct stack *s, const char *url, struct ask ask, struct errinfo *ei)
 {
     struct pg_pool *pool = NULL;
     struct pg *c = NULL;
-    enum err err = pg_pool_new(&pool, s->loop, stack_database_url(s, s->mem, database), 1, ei);
+    enum err err = pg_pool_new(&pool, s->loop, url, 1, ei);
     if (!err)
         err = pg_take(pool, &c, ei);
     if (!err)
@@ -38,6 +43,11 @@ static MAY_YIELD enum err with_database(struct stack *s, const char *database, s
         pg_give(&c);
     pg_pool_free(&pool);
     return err;
+}
+
+static MAY_YIELD enum err with_database(struct stack *s, const char *database, struct ask ask, struct errinfo *ei)
+{
+    return with_url(s, stack_database_url(s, s->mem, database), ask, ei);
 }
 
 static MAY_YIELD enum err run_script(struct pg *c, void *arg, struct errinfo *ei)
@@ -212,20 +222,25 @@ static enum err blame(const struct part *p, const char *name, int status, struct
     return err;
 }
 
-/* args: those of the tool, NULL-terminated; how to get to the server is added. The password goes by the environment:
- * everybody can read a command line. */
-static MAY_YIELD enum err run_tool(struct stack *s, const char *name, const char *const *args, struct errinfo *ei)
+/* args: those of the tool, NULL-terminated; how to get to the database is added, by its address, so that no variable of
+ * libpq leads elsewhere. The password goes by the environment: everybody can read a command line. */
+static MAY_YIELD enum err run_tool(struct stack *s, const char *name, const char *database, const char *const *args,
+                                   struct errinfo *ei)
 {
     struct part *p = &s->parts[PART_POSTGRES];
-    const char *argv[24] = {find_tool(s, name), "--host=127.0.0.1", arena_printf(s->mem, "--port=%d", p->port),
-                            "--username=" STACK_DB_USER, "--no-password"};
+    const char *const to[] = {find_tool(s, name), "--no-password",
+                              arena_printf(s->mem, "--dbname=hostaddr=127.0.0.1 port=%d user=%s dbname=%s", p->port,
+                                           STACK_DB_USER, database)};
     const char *const env[] = {arena_printf(s->mem, "PGPASSWORD=%s", s->password), "PGOPTIONS=", "LC_MESSAGES=C", NULL};
-    size_t n = 5;
+    size_t n = 0;
     int status = 0;
-    if (!argv[0])
+    if (!to[0])
         return err_set(ei, ERR_ENV, "%s is not installed: it comes with PostgreSQL's client programs", name);
-    while (*args && n < ARRAY_LEN(argv) - 1)
-        argv[n++] = *args++;
+    while (args[n])
+        n++;
+    const char **argv = arena_alloc(s->mem, (ARRAY_LEN(to) + n + 1) * sizeof *argv);
+    memcpy(argv, to, sizeof to);
+    memcpy(argv + ARRAY_LEN(to), args, n * sizeof *args);
     struct proc_spec spec = {.argv = argv, .env = env, .cwd = s->home, .log = p->log, .dies_with_us = true};
     enum err err = proc_run(s->loop, &spec, mono_add(mono_now(), TOOL_LIMIT_US), &s->tools[PART_POSTGRES], &status, ei);
     if (!err && s->cancelled)
@@ -233,51 +248,168 @@ static MAY_YIELD enum err run_tool(struct stack *s, const char *name, const char
     return err || status == 0 ? err : blame(p, name, status, ei);
 }
 
-enum err fixture_db_dump(struct stack *s, const char *file, struct errinfo *ei)
+/* ---- saving ---- */
+
+struct saving {
+    struct stack *stack;
+    const char *file;
+    struct manifest *m;
+};
+
+static MAY_YIELD enum err save_rows(struct pg *c, void *arg, struct errinfo *ei)
 {
-    const char *const args[] = {"--format=custom",
-                                "--compress=1",
-                                "--no-owner",
-                                "--no-privileges",
-                                arena_printf(s->mem, "--file=%s", file),
-                                STACK_DATABASE,
-                                NULL};
-    return run_tool(s, "pg_dump", args, ei);
+    struct saving *v = arg;
+    return fixture_rows_save(c, v->stack, v->file, v->m, ei);
 }
+
+enum err fixture_db_save(struct stack *s, const char *file, struct manifest *m, struct errinfo *ei)
+{
+    struct saving v = {s, file, m};
+    return with_database(s, STACK_DATABASE, (struct ask){save_rows, &v}, ei);
+}
+
+/* ---- loading ---- */
+
+struct filling {
+    struct stack *stack;
+    const char *file, *tables; /* tables: pg_dump's archive of the stack's own */
+    const struct manifest *m;
+    struct fixture_plan plan;
+};
 
 enum err fixture_db_clear(struct stack *s, struct errinfo *ei)
 {
     static const char *const texts[] = {"DROP DATABASE IF EXISTS " NEXT " WITH (FORCE)",
-                                        "DROP DATABASE IF EXISTS " BEFORE " WITH (FORCE)", NULL};
+                                        "DROP DATABASE IF EXISTS " BEFORE " WITH (FORCE)",
+                                        "DROP ROLE IF EXISTS " FILLER, NULL};
     return run_all(s, "postgres", texts, ei);
+}
+
+static MAY_YIELD enum err plan(struct pg *c, void *arg, struct errinfo *ei)
+{
+    struct filling *f = arg;
+    return fixture_rows_plan(c, f->stack, f->m, FILLER, &f->plan, ei);
+}
+
+enum err fixture_db_judge_tables(struct stack *s, const struct manifest *m, struct errinfo *ei)
+{
+    struct filling f = {.stack = s, .m = m};
+    return with_database(s, STACK_DATABASE, (struct ask){plan, &f}, ei);
+}
+
+/* The stack's own database without what the fixture brings. */
+static MAY_YIELD enum err dump_tables(const struct filling *f, struct errinfo *ei)
+{
+    struct stack *s = f->stack;
+    const char *const first[] = {"--format=custom", "--no-owner", "--no-privileges", "--no-blobs",
+                                 arena_printf(s->mem, "--file=%s", f->tables)};
+    size_t n = ARRAY_LEN(first);
+    const char **args = arena_alloc(s->mem, (n + f->m->n_tables + 1) * sizeof *args);
+    memcpy(args, first, sizeof first);
+    for (size_t i = 0; i < f->m->n_tables; i++)
+        args[n++] = arena_printf(s->mem, "--exclude-table-data=%s", f->plan.names[i]);
+    return run_tool(s, "pg_dump", STACK_DATABASE, args, ei);
+}
+
+/* Keys, indexes, triggers and what else acts on rows come after the rows. */
+static MAY_YIELD enum err restore_tables(const struct filling *f, bool after, struct errinfo *ei)
+{
+    const char *const args[] = {after ? "--section=post-data" : "--section=pre-data",
+                                after ? "--jobs=2" : "--section=data",
+                                "--no-owner",
+                                "--no-privileges",
+                                "--exit-on-error",
+                                f->tables,
+                                NULL};
+    return run_tool(f->stack, "pg_restore", NEXT, args, ei);
+}
+
+static MAY_YIELD enum err fill_tables(struct pg *c, void *arg, struct errinfo *ei)
+{
+    const struct filling *f = arg;
+    return fixture_rows_load(c, f->stack, f->file, f->m, &f->plan, ei);
+}
+
+/* As a role of its own that signs in: one that was merely changed to could change back. */
+static MAY_YIELD enum err fill(struct filling *f, struct errinfo *ei)
+{
+    static const char *const forget[] = {"DROP OWNED BY " FILLER "; DROP ROLE " FILLER, NULL};
+    struct stack *s = f->stack;
+    unsigned char raw[16];
+    char password[2 * sizeof raw + 1];
+    digest_random(raw, sizeof raw);
+    digest_hex(password, raw, sizeof raw);
+    const char *const make[] = {"SET log_min_error_statement = 'panic'", /* the next one is never told */
+                                arena_printf(s->mem,
+                                             "CREATE ROLE " FILLER
+                                             " LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOINHERIT"
+                                             " NOREPLICATION NOBYPASSRLS PASSWORD '%s'",
+                                             password),
+                                NULL};
+    enum err err = run_all(s, NEXT, make, ei);
+    if (!err)
+        err = run_all(s, NEXT, f->plan.grants, ei);
+    if (!err)
+        err = with_url(s, stack_database_url_as(s, s->mem, FILLER, password, NEXT), (struct ask){fill_tables, f}, ei);
+    return err ? err : run_all(s, NEXT, forget, ei);
+}
+
+static MAY_YIELD enum err count_on(struct pg *c, void *arg, struct errinfo *ei)
+{
+    const struct filling *f = arg;
+    return fixture_rows_count_on(c, f->m, &f->plan, ei);
 }
 
 /* What the reference server's tables say of the stack that they were in. */
 static MAY_YIELD enum err adopt(struct stack *s, struct errinfo *ei)
 {
-    const char *const texts[] = {arena_printf(s->mem,
-                                              "UPDATE app_settings SET epoch = drive_new_id(), storage_config ="
-                                              " jsonb_set(storage_config, '{endpoint}', to_jsonb('%s'::text));"
-                                              "DELETE FROM servers",
-                                              stack_blob_conf(s, s->mem).endpoint),
-                                 NULL};
+    const char *const texts[] = {
+        arena_printf(s->mem,
+                     "UPDATE app_settings SET epoch = drive_new_id(), storage_config = storage_config ||"
+                     " jsonb_build_object('provider', 's3', 'endpoint', '%s'::text, 'region', 'us-east-1',"
+                     " 'bucket', '" STACK_BUCKET "', 'forcePathStyle', true);"
+                     "DELETE FROM servers",
+                     stack_blob_conf(s, s->mem).endpoint),
+        NULL};
     return run_all(s, NEXT, texts, ei);
 }
 
-enum err fixture_db_restore(struct stack *s, const char *file, const struct manifest *m, struct errinfo *ei)
+static MAY_YIELD enum err make_next(struct filling *f, struct errinfo *ei)
 {
-    static const char *const make[] = {"CREATE DATABASE " NEXT " TEMPLATE template0", NULL};
-    static const char *const settle[] = {"VACUUM (ANALYZE)", NULL}; /* a dump has no statistics: all plan alike */
-    const char *const args[] = {
-        "--dbname=" NEXT, "--no-owner", "--no-privileges", "--exit-on-error", "--jobs=2", file, NULL};
+    /* Nothing is waited for on the way: the swap's commit brings all before it to the disk. */
+    static const char *const make[] = {"CREATE DATABASE " NEXT " TEMPLATE template0",
+                                       "ALTER DATABASE " NEXT " SET synchronous_commit = off", NULL};
+    static const char *const settle[] = {"ALTER DATABASE " NEXT " RESET synchronous_commit", "VACUUM (ANALYZE)",
+                                         NULL}; /* statistics are fresh: all plan alike */
+    struct stack *s = f->stack;
     enum err err = fixture_db_clear(s, ei);
     if (!err)
         err = run_all(s, "postgres", make, ei);
     if (!err)
-        err = run_tool(s, "pg_restore", args, ei);
-    if (!err && m->own_server)
+        err = with_database(s, STACK_DATABASE, (struct ask){plan, f}, ei);
+    if (!err)
+        err = dump_tables(f, ei);
+    if (!err)
+        err = restore_tables(f, false, ei);
+    if (!err)
+        err = fill(f, ei);
+    if (!err)
+        err = restore_tables(f, true, ei);
+    if (!err)
+        err = with_database(s, NEXT, (struct ask){count_on, f}, ei);
+    if (!err && f->m->own_server)
         err = adopt(s, ei);
     return err ? err : run_all(s, NEXT, settle, ei);
+}
+
+enum err fixture_db_restore(struct stack *s, const char *file, const struct manifest *m, struct errinfo *ei)
+{
+    struct filling f = {
+        .stack = s, .file = file, .m = m, .tables = arena_printf(s->mem, "%s/" STACK_TABLES_FILE, s->home)};
+    enum err err = make_next(&f, ei);
+    if (unlink(f.tables) < 0 && errno != ENOENT)
+        LOGW("stack", "cannot remove %s: %s", f.tables, strerror(errno));
+    return err;
 }
 
 enum err fixture_db_swap(struct stack *s, struct errinfo *ei)

@@ -36,6 +36,7 @@ enum err fixture_blame(const struct errinfo *a, const struct errinfo *b, struct 
 struct pack_call {
     enum { PACK_MAKE, PACK_UNFOLD, PACK_DIGEST } what;
     const char *file, *folder;
+    uint64_t entries; /* to unfold: that it may hold */
     const struct stack *stack;
     struct pack_sum sum;
     enum err err;

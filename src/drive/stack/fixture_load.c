@@ -10,6 +10,7 @@
 #include "drive/stack/part.h"
 #include "net/work.h"
 #include "store/kv.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #define REDIS_US (5 * US_PER_S)
+#define BLOCK    4096
 
 struct loading {
     struct stack *stack;
@@ -34,24 +36,33 @@ static enum err judge_part(const struct loading *l, const char *name, const stru
 {
     struct stat st;
     const char *path = arena_printf(l->stack->mem, "%s/%s", l->folder, name);
-    if (stat(path, &st) < 0)
+    if (lstat(path, &st) < 0)
         return err_sys(ei, ERR_ENV, "the fixture %s is damaged: %s", l->m.info.name, name);
+    if (!S_ISREG(st.st_mode))
+        return err_set(ei, ERR_ENV, "the fixture %s is damaged: %s is no plain file", l->m.info.name, name);
     if ((uint64_t)st.st_size != p->size)
         return err_set(ei, ERR_ENV, "the fixture %s is damaged: %s has %lld bytes, not %llu", l->m.info.name, name,
                        (long long)st.st_size, (unsigned long long)p->size);
     return ERR_OK;
 }
 
-/* Twice the dump: it is compressed, and becomes rows and indexes. */
+/* Rows become rows and indexes, a file takes whole blocks. In floating point: whoever wrote the manifest may have
+ * written any number. */
 static enum err judge_room(const struct loading *l, struct errinfo *ei)
 {
     struct statvfs fs;
     char want[32], have[32];
-    uint64_t need = l->m.objects.size + 2 * l->m.database.size;
-    if (statvfs(l->stack->home, &fs) < 0 || (uint64_t)fs.f_bavail * fs.f_frsize > need)
+    const double need =
+        (double)l->m.objects.size + 3 * (double)l->m.database.size + (double)BLOCK * (double)l->m.entries;
+    if (statvfs(l->stack->home, &fs) < 0)
+        return ERR_OK;
+    if (fs.f_favail && fs.f_favail < l->m.entries)
+        return err_set(ei, ERR_FULL, "no room to load it: %s are needed in %s, %llu are free",
+                       COUNTED(l->m.entries, "inode"), l->stack->home, (unsigned long long)fs.f_favail);
+    if ((double)fs.f_bavail * (double)fs.f_frsize > need)
         return ERR_OK;
     return err_set(ei, ERR_FULL, "no room to load it: %s are needed in %s, %s are free",
-                   str_bytes(want, sizeof want, need), l->stack->home,
+                   str_bytes(want, sizeof want, need < 9e18 ? (uint64_t)need : INT64_MAX), l->stack->home,
                    str_bytes(have, sizeof have, (uint64_t)fs.f_bavail * fs.f_frsize));
 }
 
@@ -76,7 +87,7 @@ static MAY_YIELD enum err judge_fit(const struct loading *l, struct errinfo *ei)
         err = err_set(ei, ERR_ENV,
                       "%s was saved by drivesim %s, whose server has other tables than this one's: seed anew, and save",
                       f->name, f->version);
-    return err;
+    return err ? err : fixture_db_judge_tables(l->stack, &l->m, ei);
 }
 
 static MAY_YIELD enum err judge(struct loading *l, const char *name, struct errinfo *ei)
@@ -119,12 +130,38 @@ static void database_task(void *arg)
     fixture_end(s, err, &l->database);
 }
 
+/* The store starts with these two folders. */
+static bool of_store(DIR *d, const char *name)
+{
+    struct stat st;
+    if (strcmp(name, OWN_TREE_MARK) == 0)
+        return true;
+    bool known = strcmp(name, "objects") == 0 || strcmp(name, "incoming") == 0;
+    return known && fstatat(dirfd(d), name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
+}
+
+static enum err judge_store(const struct loading *l, struct errinfo *ei)
+{
+    DIR *d = opendir(l->next);
+    const struct dirent *e;
+    enum err err = d ? ERR_OK : err_sys(ei, ERR_IO, "cannot read %s", l->next);
+    while (!err && (e = readdir(d)))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && !of_store(d, e->d_name))
+            err = err_set(ei, ERR_ENV, "the fixture %s holds %s, which is not a store's", l->m.info.name,
+                          SHOWN(sv_of(e->d_name)));
+    if (d)
+        closedir(d);
+    return err;
+}
+
 static void objects_task(void *arg)
 {
     struct loading *l = arg;
     struct stack *s = l->stack;
-    struct pack_call c = {
-        .what = PACK_UNFOLD, .folder = l->next, .file = arena_printf(s->mem, "%s/" OBJECTS_FILE, l->folder)};
+    struct pack_call c = {.what = PACK_UNFOLD,
+                          .folder = l->next,
+                          .file = arena_printf(s->mem, "%s/" OBJECTS_FILE, l->folder),
+                          .entries = l->m.entries};
     enum err err = own_tree_remove(l->next, &l->objects);
     if (!err)
         err = fixture_pack(s, &c, &l->objects);
@@ -132,6 +169,8 @@ static void objects_task(void *arg)
         err = err_set(&l->objects, ERR_ENV, "the fixture %s: %s", l->m.info.name, err_message(&c.ei));
     if (!err)
         err = compare(l, OBJECTS_FILE, &l->m.objects, &c.sum, &l->objects);
+    if (!err)
+        err = judge_store(l, &l->objects);
     fixture_end(s, err, &l->objects);
 }
 
@@ -304,5 +343,6 @@ enum err fixture_load(struct stack *s, const char *dir, const char *name, struct
     }
     fixture_place_close(&at);
     *out = l.m.info;
+    manifest_done(&l.m);
     return err;
 }

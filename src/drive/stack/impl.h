@@ -12,6 +12,8 @@ enum stack_kind { KIND_NONE, KIND_NATIVE, KIND_DOCKER };
 #define STACK_ACCESS_KEY "loadkey"
 #define STACK_DB_USER    "tma"
 #define STACK_DATABASE   "tma_load"
+/* The database's tables, while a fixture is loaded. */
+#define STACK_TABLES_FILE "tables.dump"
 
 struct work;
 struct part;

@@ -5,8 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FORMAT       1
-#define MANIFEST_MAX (64u << 10)
+#define FORMAT 2
+
+void manifest_done(struct manifest *m)
+{
+    arena_free(&m->mem);
+    m->tables = NULL;
+    m->sequences = NULL;
+    m->n_tables = m->n_sequences = 0;
+}
 
 void manifest_part(struct fixture_part *p, const struct pack_sum *sum)
 {
@@ -20,6 +27,45 @@ static void write_part(struct jsonw *w, const char *key, const struct fixture_pa
     jsonw_i64(w, "size", (int64_t)p->size);
     jsonw_str(w, "sha256", p->sha256);
     jsonw_end_object(w);
+}
+
+static void write_table(struct jsonw *w, const struct manifest_table *t)
+{
+    jsonw_object(w, NULL);
+    jsonw_str(w, "schema", t->schema);
+    jsonw_str(w, "name", t->name);
+    jsonw_i64(w, "rows", (int64_t)t->rows);
+    jsonw_i64(w, "bytes", (int64_t)t->bytes);
+    jsonw_array(w, "columns");
+    for (size_t i = 0; i < t->n_columns; i++)
+        jsonw_str(w, NULL, t->columns[i]);
+    jsonw_end_array(w);
+    jsonw_end_object(w);
+}
+
+/* The value as text: a number of JSON has 53 bits. */
+static void write_sequence(struct jsonw *w, const struct manifest_sequence *q)
+{
+    char last[24];
+    str_format(last, sizeof last, "%lld", (long long)q->last);
+    jsonw_object(w, NULL);
+    jsonw_str(w, "schema", q->schema);
+    jsonw_str(w, "name", q->name);
+    jsonw_str(w, "last", last);
+    jsonw_bool(w, "called", q->called);
+    jsonw_end_object(w);
+}
+
+static void write_rows(struct jsonw *w, const struct manifest *m)
+{
+    jsonw_array(w, "tables");
+    for (size_t i = 0; i < m->n_tables; i++)
+        write_table(w, &m->tables[i]);
+    jsonw_end_array(w);
+    jsonw_array(w, "sequences");
+    for (size_t i = 0; i < m->n_sequences; i++)
+        write_sequence(w, &m->sequences[i]);
+    jsonw_end_array(w);
 }
 
 enum err manifest_text(const struct manifest *m, struct buf *out)
@@ -44,6 +90,8 @@ enum err manifest_text(const struct manifest *m, struct buf *out)
     jsonw_str(&w, "s3_secret", m->s3_secret);
     write_part(&w, "database", &m->database);
     write_part(&w, "objects", &m->objects);
+    jsonw_i64(&w, "entries", (int64_t)m->entries);
+    write_rows(&w, m);
     jsonw_end_object(&w);
     return w.err ? w.err : buf_append_char(out, '\n');
 }
@@ -65,6 +113,13 @@ static bool text(const struct json *o, const char *key, char *dst, size_t n)
     return s && str_fit(dst, n, s);
 }
 
+/* What is shown to people: nothing that a terminal would obey. */
+static bool word(const struct json *o, const char *key, char *dst, size_t n)
+{
+    char shown[4 * SHOWN_LEN];
+    return text(o, key, dst, n) && strcmp(str_shown(shown, sizeof shown, sv_of(dst)), dst) == 0;
+}
+
 static bool hex(const struct json *o, const char *key, char *dst, size_t digits)
 {
     return text(o, key, dst, digits + 1) && strlen(dst) == digits && strspn(dst, "0123456789abcdef") == digits;
@@ -73,6 +128,57 @@ static bool hex(const struct json *o, const char *key, char *dst, size_t digits)
 static bool part(const struct json *o, struct fixture_part *p)
 {
     return number(o, "size", &p->size) && hex(o, "sha256", p->sha256, sizeof p->sha256 - 1);
+}
+
+static bool array(const struct json *o, const char *key, size_t *n, const struct json **first)
+{
+    const struct json *a = json_get(o, key);
+    *n = json_count(a);
+    *first = json_first(a);
+    return json_is_array(a);
+}
+
+static bool read_table(struct manifest *m, const struct json *o, struct manifest_table *t)
+{
+    const struct json *column;
+    if (!json_is_object(o) || !array(o, "columns", &t->n_columns, &column) || t->n_columns == 0)
+        return false;
+    t->columns = arena_alloc(m->mem, t->n_columns * sizeof *t->columns);
+    for (size_t i = 0; i < t->n_columns; i++, column = json_next(column))
+        if (!(t->columns[i] = arena_strdup(m->mem, json_str(column))))
+            return false;
+    t->schema = arena_strdup(m->mem, json_str(json_get(o, "schema")));
+    t->name = arena_strdup(m->mem, json_str(json_get(o, "name")));
+    return t->schema && t->name && number(o, "rows", &t->rows) && number(o, "bytes", &t->bytes);
+}
+
+static bool read_sequence(struct manifest *m, const struct json *o, struct manifest_sequence *q)
+{
+    const struct json *called = json_get(o, "called");
+    q->schema = arena_strdup(m->mem, json_str(json_get(o, "schema")));
+    q->name = arena_strdup(m->mem, json_str(json_get(o, "name")));
+    q->called = json_bool(called, false);
+    return q->schema && q->name && json_is_bool(called) && json_i64(json_get(o, "last"), &q->last);
+}
+
+/* The tables' texts fill the file, no more and no less. */
+static bool read_rows(struct manifest *m, const struct json *o)
+{
+    const struct json *table, *sequence;
+    uint64_t left = m->database.size;
+    if (!array(o, "tables", &m->n_tables, &table) || !array(o, "sequences", &m->n_sequences, &sequence))
+        return false;
+    m->mem = arena_new(16 << 10);
+    m->tables = arena_alloc(m->mem, (m->n_tables + 1) * sizeof *m->tables);
+    m->sequences = arena_alloc(m->mem, (m->n_sequences + 1) * sizeof *m->sequences);
+    bool fine = true;
+    for (size_t i = 0; i < m->n_tables && fine; i++, table = json_next(table)) {
+        fine = read_table(m, table, &m->tables[i]) && m->tables[i].bytes <= left;
+        left -= fine ? m->tables[i].bytes : 0;
+    }
+    for (size_t i = 0; i < m->n_sequences && fine; i++, sequence = json_next(sequence))
+        fine = read_sequence(m, sequence, &m->sequences[i]);
+    return fine && left == 0;
 }
 
 static bool read_all(struct manifest *m, const struct json *o)
@@ -87,9 +193,10 @@ static bool read_all(struct manifest *m, const struct json *o)
                 hex(o, "file_key", m->file_key, sizeof m->file_key - 1) &&
                 hex(o, "s3_secret", m->s3_secret, sizeof m->s3_secret - 1) &&
                 part(json_get(o, "database"), &m->database) && part(json_get(o, "objects"), &m->objects) &&
-                text(o, "version", f->version, sizeof f->version) && text(o, "made", f->made, sizeof f->made) &&
+                word(o, "version", f->version, sizeof f->version) && word(o, "made", f->made, sizeof f->made) &&
                 number(o, "folders", &f->folders) && number(o, "files", &f->files) && number(o, "bytes", &f->bytes) &&
-                number(o, "objects_stored", &f->objects) && (!seeded || f->is_seeded);
+                number(o, "objects_stored", &f->objects) && number(o, "entries", &m->entries) &&
+                (!seeded || f->is_seeded) && read_rows(m, o);
     m->postgres = (int64_t)postgres;
     secret_add(sv_of(m->file_key));
     secret_add(sv_of(m->s3_secret));
@@ -107,11 +214,17 @@ enum err manifest_parse(struct manifest *m, struct sv text, struct errinfo *ei)
         err = err_set(ei, ERR_ENV, "its " MANIFEST_FILE " is damaged");
     else if (!json_i64(json_get(root, "drivesim_fixture"), &format))
         err = err_set(ei, ERR_ENV, "its " MANIFEST_FILE " is not one of drivesim's");
+    else if (format >= 0 && format < FORMAT)
+        err = err_set(ei, ERR_ENV,
+                      "it has format %lld, whose dump could run commands: seed a stack anew and `sim fixture save` it",
+                      (long long)format);
     else if (format != FORMAT)
         err = err_set(ei, ERR_ENV, "it has format %lld, this program knows %d", (long long)format, FORMAT);
     else if (!read_all(m, root))
         err = err_set(ei, ERR_ENV, "its " MANIFEST_FILE " is not whole");
     json_free(&root);
+    if (err)
+        manifest_done(m);
     return err;
 }
 

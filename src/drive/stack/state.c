@@ -236,8 +236,8 @@ static void remove_folder(const char *path)
 void stack_state_remove(struct stack *s)
 {
     static const char *const folders[] = {"postgres", "store.next", "logs", "sessions"};
-    static const char *const files[] = {STACK_SEEDED_FILE, "loading",    "env", "env.next",
-                                        "stack.json.next", "stack.json", "lock"};
+    static const char *const files[] = {STACK_SEEDED_FILE, STACK_TABLES_FILE, "loading",    "env",
+                                        "env.next",        "stack.json.next", "stack.json", "lock"};
     stack_release_ports(s);
     for (size_t i = 0; i < ARRAY_LEN(folders); i++)
         remove_folder(arena_printf(s->mem, "%s/%s", s->home, folders[i]));

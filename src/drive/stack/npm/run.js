@@ -4,7 +4,8 @@
  * Called by `sim stack up` as: node --openssl-legacy-provider run.js PORT FOLDER, the keys in STORE_ACCESS_KEY and
  * STORE_SECRET_KEY. (The legacy provider serves the DES of its continuation tokens.)
  *
- * Three repairs, so that the store behaves as S3 does where the load tests look:
+ * Four repairs, so that the store behaves as S3 does where the load tests look:
+ *  - a key is a name in its bucket: s3rver takes "../" in one as a way out of its folder;
  *  - a PUT appears when it is whole, or never: s3rver writes in place, and an aborted one would stay as half an object;
  *  - a DELETE costs the same in a full folder as in an empty one: s3rver reads the folder after each;
  *  - a listing reads the folders once, not once a page of 1000, and a key's order is the key's, not its file name's.
@@ -24,7 +25,24 @@ const objects = path.join(folder, 'objects');
 const incoming = path.join(folder, 'incoming');
 
 const Filesystem = require('@20minutes/s3rver/lib/stores/filesystem');
+const S3Error = require('@20minutes/s3rver/lib/models/error');
 const S3Object = require('@20minutes/s3rver/lib/models/object');
+
+const pathOf = Filesystem.prototype.getResourcePath;
+Filesystem.prototype.getResourcePath = function getResourcePath(bucket, key, resource) {
+  const parts = [bucket, ...(key || '').split('/')];
+  if (bucket.includes('/') || parts.some((part) => part === '.' || part === '..' || part.includes('\0'))) {
+    throw new S3Error('InvalidArgument', 'Such a key is none that this store can hold.');
+  }
+  return pathOf.call(this, bucket, key, resource);
+};
+const bucketPathOf = Filesystem.prototype.getBucketPath;
+Filesystem.prototype.getBucketPath = function getBucketPath(bucket) {
+  if (!/^[A-Za-z0-9]/.test(bucket) || bucket.includes('/')) {
+    throw new S3Error('InvalidBucketName', 'The specified bucket is not valid.');
+  }
+  return bucketPathOf.call(this, bucket);
+};
 
 async function appear(from, to) {
   try {
