@@ -23,7 +23,9 @@ FRAME  := $(if $(filter release,$(V)),-Wframe-larger-than=16384)
 # One short line a file; VERBOSE=1 shows the commands, make -s nothing.
 SILENT   := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
 say       = $(if $(VERBOSE),,@$(if $(SILENT),,printf '  %s\n' '$(1)';))
-VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+# Without git, as in the container's build, from the files that name the commit.
+VERSION := $(shell git describe --always --dirty 2>/dev/null || { ref=$$(sed -n 's/^ref: //p' .git/HEAD); \
+           { cat ".git/$${ref:-HEAD}" || sed -n "s|^\\([0-9a-f]*\\) $$ref\$$|\\1|p" .git/packed-refs; } | cut -c1-7 | grep .; } 2>/dev/null || echo unknown)
 
 CPPFLAGS := -Isrc -I. -D_GNU_SOURCE -I/usr/include/postgresql -I/usr/include/libxml2
 CFLAGS   := -std=gnu11 $(WARN) $(OPT_$(V)) -pthread $(EXTRA_CFLAGS)
@@ -41,7 +43,6 @@ EMBED_drive  := $(sort $(wildcard src/drive/stack/npm/*))
 EMBED_server := $(sort $(wildcard src/server/sql/*.sql))
 ARCHIVES := $(foreach l,$(LAYERS),$(OBJ)/lib$(l).a)
 LINK      = -Wl,--start-group $(ARCHIVES) -Wl,--end-group $(LIBS)
-UNIT     := $(patsubst tests/unit/%.c,$(OBJ)/tests/%,$(wildcard tests/unit/test_*.c))
 
 all: $(BUILD)/sim
 
@@ -125,16 +126,19 @@ WATCHED = rm -rf $(REPORTS); mkdir -p $(REPORTS);
 JUDGED  = ; status=$$?; cat $(REPORTS)/* 2>/dev/null && status=1; exit $$status
 endif
 
-unit: $(UNIT)
-	@$(WATCHED) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 $(UNIT) $(JUDGED)
+# UNIT, COMP and SYS name those that are to run, by the names of their files; without them, all.
+UNIT    ?= $(wildcard tests/unit/test_*.c)
+unit: $(patsubst %,$(OBJ)/tests/%,$(basename $(notdir $(UNIT))))
+	@$(WATCHED) CMOCKA_MESSAGE_OUTPUT=TAP $(PROVE) -j4 $^ $(JUDGED)
 # The others wait more than they work: so many at once, those that take longest first.
 LONG := bigfiles content meta store run chaos servers judge stack bulk webdav sftp refusals file_cases run_verdicts cases run_sessions ramp run_events run_streams
 SLOW_FIRST = $(wildcard $(LONG:%=tests/$@/%.t)) $(filter-out $(LONG:%=tests/$@/%.t),$(sort $(wildcard tests/$@/*.t)))
+chosen     = $(if $(1),$(patsubst %,tests/$@/%.t,$(basename $(notdir $(1)))),$(SLOW_FIRST))
 comp: $(OBJ)/sim.bin
-	@$(WATCHED) $(PROVE) -j6 $(SLOW_FIRST) $(JUDGED)
+	@$(WATCHED) $(PROVE) -j6 $(call chosen,$(COMP)) $(JUDGED)
 # Each has a stack of its own.
 sys: $(OBJ)/sim.bin $(patsubst tests/sys/%.c,$(OBJ)/tests/%,$(wildcard tests/sys/live_*.c))
-	@$(WATCHED) $(PROVE) -j4 $(SLOW_FIRST) $(JUDGED)
+	@$(WATCHED) $(PROVE) -j4 $(call chosen,$(SYS)) $(JUDGED)
 
 # A fuzz target with libFuzzer under V=fuzz, with a main that replays the corpus in git under any other variant.
 FUZZ         := $(patsubst tests/fuzz/fuzz_%.c,$(OBJ)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -214,6 +218,7 @@ make deps           installs what Debian and npm have to give, where it is missi
 make demo           the main job: stack, seed 9 0.1, run 20 60 6 60, checks
 make test           lint and every test; make V=asan test all under the sanitizers
 make unit           unit tests     make comp    component tests, against a scripted server
+                    UNIT=test_hist, COMP=run, SYS=stack: those alone
 make replay         fuzz corpora   make sys     system tests, on a stack of their own
 make fuzz           libFuzzer on every parser, FUZZ_SECONDS=30 each
 make judge          plants each fault in the server and shows the check that finds it

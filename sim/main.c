@@ -452,7 +452,10 @@ static int printed(void)
 {
     if (secret_flush() && !ferror(stdout))
         return 0;
-    return stdout_reader_gone() ? RESULT_READER_GONE : err_exit_status(ERR_IO);
+    if (stdout_reader_gone())
+        return RESULT_READER_GONE;
+    fputs("sim: cannot write to stdout: is the disk full?\n", stderr);
+    return err_exit_status(ERR_IO);
 }
 
 static MAY_YIELD int run_command(const struct command *cmd, int argc, char **argv, bool no_stdout)

@@ -12,6 +12,7 @@
 #include "sim/app/open_files.h"
 #include "sim/app/recorder.h"
 #include "sim/http/report.h"
+#include "sim/stop/kill_switch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -301,6 +302,15 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
     return ERR_OK;
 }
 
+/* `sim stop` finds it by the drive that the page is of: a query is no part of that. */
+static void name_target(const struct http_run *h)
+{
+    struct buf url = BUF_INIT(64 << 10);
+    if (buf_appendf(&url, "%s%.*s", buf_cstr(&h->origin), (int)strcspn(h->path, "?"), h->path) == ERR_OK)
+        kill_switch_target(h->ctx->kill_switch, buf_cstr(&url));
+    buf_done(&url);
+}
+
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     struct http_run *h = mem_alloc(sizeof(*h));
@@ -309,6 +319,8 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     enum err err = split_url(h, ei);
     if (!err)
         err = guard_judge(h->url.host, ei);
+    if (!err)
+        name_target(h);
     if (!err)
         err = open_files_for_connections((unsigned)h->o->connections, ei);
     if (!err)

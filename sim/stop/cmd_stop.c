@@ -1,5 +1,6 @@
-/* `sim stop`: ends every generator of a run, or all of them, here and on the machines that share its Redis, and comes
- * back when they are gone. A stopped generator lets its locks go and reports; one that does not end is killed. */
+/* `sim stop`: ends every generator of a run, of the target, or with --all of this user, here and on the machines that
+ * share the target's Redis, and comes back when they are gone. A stopped generator lets its locks go and reports; one
+ * that does not end is killed. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "sim/stop/kill_switch.h"
@@ -8,26 +9,38 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GRACE_US  (10 * US_PER_S) /* a generator needs 5 s at most */
-#define REDIS_US  (3 * US_PER_S)
-#define LOOK_US   (50 * US_PER_MS)
-#define RUN_OF(g) ((g)->run[0] ? (g)->run : "no run folder")
+#define GRACE_US (10 * US_PER_S) /* a generator needs 5 s at most */
+#define REDIS_US (3 * US_PER_S)
+#define LOOK_US  (50 * US_PER_MS)
 
 struct stop_options {
     const char *run;
+    bool all;
 };
 static const struct opt_pos pos[] = {
-    {"run", OPT_STR, offsetof(struct stop_options, run), 0, 0, true, "a run's folder, or its name; default: every run"},
+    {"run", OPT_STR, offsetof(struct stop_options, run), 0, 0, true,
+     "a run's folder, or its name; default: every run on the\ntarget (of this folder's stack, or TMA_URL)"},
+    {0},
+};
+static const struct opt options[] = {
+    {"all", 0, NULL, OPT_FLAG, offsetof(struct stop_options, all), 0, 0,
+     "end every run of yours on this machine, whatever its target\nand folder, and those that share this target's "
+     "Redis"},
     {0},
 };
 
 struct stopper {
     struct cmd_ctx *ctx;
-    const char *run; /* NULL: all */
+    struct kill_switch_aim aim;
     struct generator *here, *away;
-    size_t n_here, n_away;
-    struct kv *kv; /* NULL: none, or it does not answer */
+    size_t n_here, n_away, n_others; /* others: here, and not meant */
+    struct kv *kv;                   /* NULL: none, or it does not answer */
 };
+
+static bool is_all(const struct kill_switch_aim *aim)
+{
+    return !aim->run && !aim->place && !aim->folder;
+}
 
 static bool is_here(const struct stopper *s, const struct generator *g)
 {
@@ -47,7 +60,7 @@ static size_t read_clients(const struct stopper *s, struct sv lines, struct gene
             if (!sv_starts(word, SV("name=drivesim:")))
                 continue;
             struct sv name = {word.p + 5, word.n - 5};
-            if (kill_switch_parse_name(name, &out[n]) && kill_switch_meant(&out[n], s->run) && !is_here(s, &out[n]))
+            if (kill_switch_parse_name(name, &out[n]) && kill_switch_meant(&out[n], &s->aim) && !is_here(s, &out[n]))
                 n++;
             break;
         }
@@ -87,27 +100,41 @@ static MAY_YIELD enum err connect_redis(struct stopper *s, struct errinfo *ei)
 
 static MAY_YIELD void call_redis(struct stopper *s)
 {
+    char message[TARGET_PLACE_MAX + 2];
     const struct sv say[] = {SV("PUBLISH"), SV(KILL_SWITCH_CHANNEL),
-                             sv_of(s->run ? kill_switch_own_name(s->run) : "*")};
+                             sv_of(kill_switch_message(&s->aim, message, sizeof(message)))};
     struct kv_reply heard = {.s = NULL};
     struct errinfo why;
-    if (!s->kv)
+    if (!s->kv || !message[0])
         return;
     if (kv_command(s->kv, ARRAY_LEN(say), say, &heard, &why) != ERR_OK)
         LOGW("stop", "other machines are not reached: %s", err_message(&why));
-    else if (!s->run && heard.i > 0 && s->n_here + s->n_away == 0)
+    else if (is_all(&s->aim) && heard.i > 0 && s->n_here + s->n_away == 0)
         fprintf(s->ctx->out, "stopping: %s without a name yet\n", COUNTED((uint64_t)heard.i, "generator"));
     kv_reply_done(&heard);
+}
+
+static void name_one(FILE *out, const struct generator *g, bool here)
+{
+    char since[40], away[80] = "";
+    if (here)
+        wall_format_seconds(since, sizeof(since), proc_started(&g->proc));
+    else
+        snprintf(away, sizeof(away), " on %s", g->host);
+    fprintf(out, "stopping: sim %s, process %d%s%s%s, %s%s, %s\n", g->command, (int)g->proc.pid, away,
+            here ? " since " : "", here ? since : "", g->place[0] ? "target " : "no target", g->place,
+            g->run[0] ? g->run : "no run folder");
+    if (here && !g->run[0] && g->folder[0])
+        fprintf(out, "          started in %s\n", g->folder);
 }
 
 static void name_them(const struct stopper *s)
 {
     for (size_t i = 0; i < s->n_here; i++)
-        fprintf(s->ctx->out, "stopping: sim %s, process %d, %s\n", s->here[i].command, (int)s->here[i].proc.pid,
-                RUN_OF(&s->here[i]));
+        name_one(s->ctx->out, &s->here[i], true);
     for (size_t i = 0; i < s->n_away; i++)
-        fprintf(s->ctx->out, "stopping: sim %s, process %d on %s, %s\n", s->away[i].command, (int)s->away[i].proc.pid,
-                s->away[i].host, RUN_OF(&s->away[i]));
+        name_one(s->ctx->out, &s->away[i], false);
+    fflush(s->ctx->out); /* before the first of them ends */
 }
 
 static MAY_YIELD enum err end_here(struct stopper *s, struct errinfo *ei)
@@ -138,6 +165,21 @@ static MAY_YIELD enum err await_away(struct stopper *s, struct errinfo *ei)
     return e;
 }
 
+static void say_none(const struct stopper *s)
+{
+    const struct kill_switch_aim *a = &s->aim;
+    const char *what = a->run ? a->run : a->place ? a->place : a->folder;
+    fprintf(s->ctx->out, "no generator runs%s%s",
+            is_all(a)                           ? ""
+            : a->folder && !a->place && !a->run ? " from "
+                                                : " for ",
+            what ? what : "");
+    if (s->n_others && !a->run)
+        fprintf(s->ctx->out, "; %s with other targets: `sim stop --all` names and ends them",
+                COUNTED(s->n_others, "generator"));
+    fputc('\n', s->ctx->out);
+}
+
 static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
 {
     struct errinfo away_why, redis_why;
@@ -145,8 +187,9 @@ static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
     char took[32];
     size_t found = kill_switch_here(s->here, KILL_SWITCH_MAX);
     for (size_t i = 0; i < found; i++)
-        if (kill_switch_meant(&s->here[i], s->run))
+        if (kill_switch_meant(&s->here[i], &s->aim))
             s->here[s->n_here++] = s->here[i];
+    s->n_others = found - s->n_here;
     enum err redis = connect_redis(s, &redis_why);
     s->n_away = look_away(s, s->away);
     name_them(s);
@@ -164,7 +207,7 @@ static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
     result_figure(s->ctx->result, "stopped", "generators", (double)(s->n_here + s->n_away), 0);
     result_figure(s->ctx->result, "stopped", "seconds", (double)mono_diff(mono_now(), began) / 1e6, 2);
     if (e == ERR_OK && s->n_here + s->n_away == 0)
-        fprintf(s->ctx->out, "no generator runs%s%s\n", s->run ? " for " : "", s->run ? s->run : "");
+        say_none(s);
     else if (e == ERR_OK)
         fprintf(s->ctx->out, "%s ended after %s\n", COUNTED(s->n_here + s->n_away, "generator"),
                 str_duration(took, sizeof(took), mono_diff(mono_now(), began)));
@@ -174,10 +217,19 @@ static MAY_YIELD enum err stop_all(struct stopper *s, struct errinfo *ei)
 static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei)
 {
     const struct stop_options *o = arg;
+    char place[TARGET_PLACE_MAX + 1], folder[512];
+    if (o->all && o->run)
+        return err_set(ei, ERR_USAGE, "a run, or --all: not both");
     struct stopper s = {.ctx = ctx,
-                        .run = o->run,
                         .here = mem_zalloc(KILL_SWITCH_MAX * sizeof(struct generator)),
                         .away = mem_zalloc(KILL_SWITCH_MAX * sizeof(struct generator))};
+    target_place(ctx->target->url, place, sizeof(place));
+    if (o->run)
+        s.aim.run = o->run;
+    else if (!o->all && place[0])
+        s.aim.place = place;
+    else if (!o->all)
+        s.aim.folder = kill_switch_folder(folder, sizeof(folder));
     enum err e = stop_all(&s, ei);
     if (s.kv)
         kv_free(&s.kv);
@@ -194,10 +246,12 @@ static void sample(struct result *r)
 
 const struct command cmd_stop = {
     .name = "stop",
-    .summary = "end every generator of a run at once, here and on the machines that share its Redis",
+    .summary =
+        "end every generator of a run, or of the target, at once, here and on the machines that\nshare its Redis",
     .usage = "sim stop [run] [options]",
-    .examples = "sim stop\nsim stop runs/20261130T112828Z-1",
+    .examples = "sim stop\nsim stop runs/20261130T112828Z-1\nsim stop --all",
     .pos = pos,
+    .opts = options,
     .conf_size = sizeof(struct stop_options),
     .run = run,
     .sample = sample,

@@ -49,13 +49,15 @@ static bool write_text(const char *file, const char *text)
     return close(fd) == 0 && ok;
 }
 
-/* A line each: start time, command, run folder. Whole or not at all for those who look meanwhile. */
+/* A line each: start time, command, run folder, target, folder it was started in. Whole or not at all for those who
+ * look meanwhile. */
 static void stand_in_folder(struct kill_switch *k)
 {
-    char text[400], beside[320];
+    char text[1400], beside[320];
     if (!k->file[0])
         return;
-    snprintf(text, sizeof(text), "%" PRIu64 "\n%s\n%s\n", k->self.proc.start, k->self.command, k->self.run);
+    snprintf(text, sizeof(text), "%" PRIu64 "\n%s\n%s\n%s\n%s\n", k->self.proc.start, k->self.command, k->self.run,
+             k->self.place, k->self.folder);
     snprintf(beside, sizeof(beside), "%s.new", k->file);
     if (!write_text(beside, text) || rename(beside, k->file) != 0) {
         LOGW("stop", "%s cannot be written: 'sim stop' will not find this process by it", k->file);
@@ -75,7 +77,7 @@ static bool take_line(struct sv *rest, char *dst, size_t n)
 
 static bool read_generator(const char *file, pid_t pid, struct generator *out)
 {
-    char text[512], start[24];
+    char text[1400], start[24];
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
     if (fd >= 0)
@@ -83,7 +85,8 @@ static bool read_generator(const char *file, pid_t pid, struct generator *out)
     struct sv rest = {text, n > 0 ? (size_t)n : 0};
     *out = (struct generator){.proc.pid = pid};
     return take_line(&rest, start, sizeof(start)) && sv_to_u64(sv_of(start), &out->proc.start) &&
-           take_line(&rest, out->command, sizeof(out->command)) && take_line(&rest, out->run, sizeof(out->run));
+           take_line(&rest, out->command, sizeof(out->command)) && take_line(&rest, out->run, sizeof(out->run)) &&
+           take_line(&rest, out->place, sizeof(out->place)) && take_line(&rest, out->folder, sizeof(out->folder));
 }
 
 static void our_host(char *dst, size_t n)
@@ -116,6 +119,15 @@ size_t kill_switch_here(struct generator *out, size_t max)
     return n;
 }
 
+char *kill_switch_folder(char *dst, size_t n)
+{
+    if (!getcwd(dst, n))
+        dst[0] = '\0';
+    for (char *c = dst; *c; c++) /* a line is a line */
+        *c = *c == '\n' ? '?' : *c;
+    return dst;
+}
+
 /* ---- names ---- */
 
 const char *kill_switch_own_name(const char *run)
@@ -124,16 +136,58 @@ const char *kill_switch_own_name(const char *run)
     return slash && slash[1] ? slash + 1 : run;
 }
 
-bool kill_switch_meant(const struct generator *g, const char *run)
+static bool is_run(const struct generator *g, const char *run)
 {
     char full[PATH_MAX];
-    if (!run)
-        return true;
     if (!g->run[0])
         return false;
     if (strchr(run, '/') && strchr(g->run, '/') && realpath(run, full))
         return strcmp(full, g->run) == 0;
     return strcmp(kill_switch_own_name(run), kill_switch_own_name(g->run)) == 0;
+}
+
+/* A drive may be loaded by a path below its own: sim http loads a page of it. */
+static bool is_at(const struct generator *g, const char *place)
+{
+    char wanted[sizeof(g->place)], known[sizeof(g->place)];
+    snprintf(wanted, sizeof(wanted), "%s", place);
+    snprintf(known, sizeof(known), "%s", g->place);
+    for (char *c = wanted; *c; c++) /* as a Redis connection's name bears it */
+        *c = *c == ':' ? '_' : *c;
+    for (char *c = known; *c; c++)
+        *c = *c == ':' ? '_' : *c;
+    size_t n = strlen(wanted);
+    return known[0] && strncmp(known, wanted, n) == 0 && (known[n] == '\0' || known[n] == '/');
+}
+
+bool kill_switch_meant(const struct generator *g, const struct kill_switch_aim *aim)
+{
+    if (aim->run)
+        return is_run(g, aim->run);
+    if (aim->place)
+        return is_at(g, aim->place);
+    return !aim->folder || strcmp(g->folder, aim->folder) == 0;
+}
+
+char *kill_switch_message(const struct kill_switch_aim *aim, char *dst, size_t n)
+{
+    if (aim->run)
+        snprintf(dst, n, "%s", kill_switch_own_name(aim->run));
+    else if (aim->place)
+        snprintf(dst, n, "@%s", aim->place);
+    else
+        snprintf(dst, n, "%s", aim->folder ? "" : "*");
+    return dst;
+}
+
+struct kill_switch_aim kill_switch_aim_of(const char *message)
+{
+    struct kill_switch_aim aim = {NULL, NULL, NULL};
+    if (message[0] == '@')
+        aim.place = message + 1;
+    else if (strcmp(message, "*") != 0)
+        aim.run = message;
+    return aim;
 }
 
 /* Redis takes no spaces in a name, and ':' parts ours. */
@@ -149,7 +203,7 @@ char *kill_switch_client_name(const struct generator *g, char *dst, size_t n)
 {
     char pid[16];
     snprintf(pid, sizeof(pid), "%d", (int)g->proc.pid);
-    const char *const words[] = {g->host, pid, g->command, kill_switch_own_name(g->run)};
+    const char *const words[] = {g->host, pid, g->command, kill_switch_own_name(g->run), g->place};
     snprintf(dst, n, "drivesim");
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         size_t at = strlen(dst);
@@ -161,21 +215,27 @@ char *kill_switch_client_name(const struct generator *g, char *dst, size_t n)
 
 bool kill_switch_parse_name(struct sv name, struct generator *out)
 {
-    struct sv word[5];
+    struct sv word[6];
     int64_t pid;
     *out = (struct generator){.run = ""};
     for (size_t i = 0; i < ARRAY_LEN(word); i++)
         if (!sv_split(&name, ':', &word[i]) && i < 4)
             return false;
-        else if (i == 4 && !word[i].p)
+        else if (i >= 4 && !word[i].p)
             word[i] = SV("");
     if (!sv_eq_cstr(word[0], "drivesim") || !sv_to_i64(word[2], &pid) || pid < 1 || word[1].n >= sizeof(out->host) ||
-        word[3].n >= sizeof(out->command) || word[4].n >= sizeof(out->run))
+        word[3].n >= sizeof(out->command) || word[4].n >= sizeof(out->run) || word[5].n >= sizeof(out->place))
         return false;
     out->proc.pid = (pid_t)pid;
     memcpy(out->host, word[1].p, word[1].n);
     memcpy(out->command, word[3].p, word[3].n);
     memcpy(out->run, word[4].p, word[4].n);
+    memcpy(out->place, word[5].p, word[5].n);
+    size_t host_end = strcspn(out->place, "/");
+    while (host_end > 0 && out->place[--host_end] != '_')
+        ;
+    if (out->place[host_end] == '_') /* was the ':' before the port */
+        out->place[host_end] = ':';
     return true;
 }
 
@@ -185,7 +245,7 @@ bool kill_switch_parse_name(struct sv name, struct generator *out)
 static void on_tick(struct timer *t)
 {
     struct kill_switch *k = container_of(t, struct kill_switch, tick);
-    char name[400];
+    char name[700];
     unsigned now = kv_losses(k->kv) + 1;
     loop_timer_set(t->loop, t, mono_add(mono_now(), TICK_US));
     if (!kv_up(k->kv) || k->named == now)
@@ -199,13 +259,14 @@ static void on_tick(struct timer *t)
 static void on_message(void *arg, struct sv channel, struct sv payload)
 {
     struct kill_switch *k = arg;
-    char run[256];
+    char text[sizeof(k->self.place) + 1];
     (void)channel;
-    if (payload.n >= sizeof(run))
+    if (payload.n == 0 || payload.n >= sizeof(text))
         return;
-    memcpy(run, payload.p, payload.n);
-    run[payload.n] = '\0';
-    if (kill_switch_meant(&k->self, strcmp(run, "*") == 0 ? NULL : run))
+    memcpy(text, payload.p, payload.n);
+    text[payload.n] = '\0';
+    struct kill_switch_aim aim = kill_switch_aim_of(text);
+    if (kill_switch_meant(&k->self, &aim))
         k->on_stop(k->arg);
 }
 
@@ -251,6 +312,8 @@ void kill_switch_arm(struct kill_switch **out, struct cmd_ctx *ctx, const char *
     k->tick.fn = on_tick;
     snprintf(k->self.command, sizeof(k->self.command), "%s", command);
     our_host(k->self.host, sizeof(k->self.host));
+    target_place(ctx->target->url, k->self.place, sizeof(k->self.place));
+    kill_switch_folder(k->self.folder, sizeof(k->self.folder));
     bool ready = loop_on_signal(ctx->loop, KILL_SWITCH_SIGNAL, on_signal, k, &why) == ERR_OK &&
                  proc_of_pid(getpid(), &k->self.proc) && own_folder(folder, sizeof(folder));
     if (ready) {
@@ -271,6 +334,15 @@ void kill_switch_name(struct kill_switch *k, const char *run_dir)
     k->named = 0;
     if (k->kv)
         on_tick(&k->tick);
+    stand_in_folder(k);
+}
+
+void kill_switch_target(struct kill_switch *k, const char *url)
+{
+    if (!k)
+        return;
+    target_place(url, k->self.place, sizeof(k->self.place));
+    k->named = 0;
     stand_in_folder(k);
 }
 

@@ -10,6 +10,7 @@
 #include "net/guard.h"
 #include "store/kv.h"
 #include "store/pg_url.h"
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,20 +89,32 @@ static enum err source_of_file(struct source *s, struct errinfo *ei)
     return dotenv_read(s->from, slot_of, s, ei);
 }
 
-/* Whether two URLs name one server: same port and path, and the same host or both loopback. */
+void target_place(const char *url, char *dst, size_t n)
+{
+    const struct scheme *row;
+    struct http_url u;
+    dst[0] = '\0';
+    if (!url || scheme_of(url, NULL, &row, &u, NULL))
+        return;
+    struct sv path = sv_of(u.path);
+    while (path.n > 0 && path.p[path.n - 1] == '/')
+        path.n--;
+    int len = snprintf(dst, n, "%s:%u" SV_FMT, guard_is_loopback(u.host) ? "localhost" : u.host, (unsigned)u.port,
+                       SV_ARG(path));
+    if (len < 0 || (size_t)len >= n)
+        dst[0] = '\0';
+    for (char *c = dst; *c && *c != ':' && *c != '/'; c++)
+        *c = (char)tolower((unsigned char)*c);
+    http_url_done(&u);
+}
+
+/* Whether two URLs name one server. */
 static bool same_server(const char *a, const char *b)
 {
-    struct http_url x, y;
-    if (http_url_parse(a, &x, NULL))
-        return strcmp(a, b) == 0;
-    bool same = false;
-    if (http_url_parse(b, &y, NULL) == ERR_OK) {
-        bool hosts = sv_ieq(sv_of(x.host), sv_of(y.host)) || (guard_is_loopback(x.host) && guard_is_loopback(y.host));
-        same = hosts && x.port == y.port && strcmp(x.path, y.path) == 0;
-        http_url_done(&y);
-    }
-    http_url_done(&x);
-    return same;
+    char x[TARGET_PLACE_MAX + 1], y[TARGET_PLACE_MAX + 1];
+    target_place(a, x, sizeof(x));
+    target_place(b, y, sizeof(y));
+    return x[0] ? strcmp(x, y) == 0 : strcmp(a, b) == 0;
 }
 
 static void take_from(struct target *t, struct source *s)

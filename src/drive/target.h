@@ -60,5 +60,9 @@ struct cmd_ctx;
 MAY_YIELD enum err target_probe(const struct cmd_ctx *ctx, struct errinfo *ei) WARN_UNUSED;
 bool target_has_s3(const struct target *t);
 struct blob_conf target_blob_conf(const struct target *t); /* borrowed from t */
-bool target_is_local(const struct target *t);              /* TMA_URL names this machine by its form (net/guard.h) */
+/* "host:port/path" of a URL's server, one text for all spellings of it: the scheme left out, loopback "localhost", the
+ * host in small letters, no '/' at the end. "" for what is no URL of ours. */
+#define TARGET_PLACE_MAX 299
+void target_place(const char *url, char *dst, size_t n);
+bool target_is_local(const struct target *t); /* TMA_URL names this machine by its form (net/guard.h) */
 #endif

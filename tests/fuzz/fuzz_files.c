@@ -77,7 +77,7 @@ static void read_run(const void *p, size_t n)
 static void read_name(const void *p, size_t n)
 {
     struct generator g, again;
-    char name[512];
+    char name[1024];
     if (!kill_switch_parse_name((struct sv){p, n}, &g))
         return;
     MUST(g.proc.pid > 0);

@@ -164,9 +164,14 @@ $r = sim(['check', '--json', '-'], %target, wrap => ['sh', '-c', 'exec "$@" >&-'
 is $r->{status}, 2, 'unless the result was to go there';
 like $r->{err}, qr/stdout is closed/, 'and says so';
 SKIP: {
-    skip 'no /dev/full', 1 unless -e '/dev/full';
-    $r = sim(['--help'], wrap => ['sh', '-c', 'exec "$@" >/dev/full', 'sh']);
-    is $r->{status}, 3, 'a full disk under stdout is told';
+    my @print = (['--help'], ['--version'], ['help', 'run'], ['run', '--help'], [qw(mix sql)], [qw(serve --fault help)],
+        [qw(seed 2 0.02 --explain)], [qw(fixture list)], ['doctor'], ['stop']);
+    skip 'no /dev/full', 2 * @print unless -e '/dev/full';
+    for my $args (@print) {
+        $r = sim($args, %target, wrap => ['sh', '-c', 'exec "$@" >/dev/full', 'sh']);
+        is $r->{status}, 3, "@$args: a full disk under stdout is told";
+        like $r->{err}, qr/^sim[a-z ]*: cannot write to stdout/m, 'in words';
+    }
 }
 
 # ---- locale ----

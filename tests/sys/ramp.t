@@ -157,7 +157,7 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 240)],
         ok kill(0, $h->{pid}), 'ends nothing';
         my $s = $stack->sim(['stop', $n == 25 ? () : $dir_name], target());
         is $s->{status}, 0, 'sim stop' or diag $s->{out}, $s->{err};
-        like $s->{out}, qr{^stopping: sim $command, process $h->{pid}, \S*/$dir_name$}m, 'says whom it ends';
+        like $s->{out}, qr{^stopping: sim $command, process $h->{pid} since \S+, target localhost:\d+, \S*/$dir_name$}m, 'says whom it ends';
         ok !-e "/proc/$h->{pid}/cmdline" || slurp("/proc/$h->{pid}/cmdline") eq '', 'and comes back when it has ended';
         cmp_ok $s->{seconds}, '<', 150, "not at the end of its minutes ($s->{seconds} s)";
         sim_finish($h);
@@ -176,13 +176,13 @@ ok wait_until(sub { $stack->sim(['doctor'], target())->{out} =~ /^  ok +S3 bucke
 my $h = $stack->start([qw(ramp 3 --no-stop --session upload:1KiB --arrive 0 --hold 10min --run-dir afar)], target());
 ok said('afar', 'sessions.csv', qr/,upload,/), 'a generator at work';
 my $redis = $stack->env->{REDIS_URL};
-ok wait_until(sub { `redis-cli -u $redis CLIENT LIST` =~ / name=drivesim:\S+:ramp:afar / }), 'is seen on Redis';
+ok wait_until(sub { `redis-cli -u $redis CLIENT LIST` =~ / name=drivesim:\S+:ramp:afar:\S+ / }), 'is seen on Redis';
 my $s = $stack->sim(['stop', 'runs/afar'], env => { %{ (target())[1] }, TMPDIR => tempdir(CLEANUP => 1), REDIS_URL => $redis });
-like $s->{out}, qr/^stopping: sim ramp, process $h->{pid} on \S+, afar$/m, 'where it is';
+like $s->{out}, qr/^stopping: sim ramp, process $h->{pid} on \S+, target \S+, afar$/m, 'where it is';
 is $s->{status}, 0, 'and waited for' or diag $s->{out}, $s->{err};
 sim_finish($h);
 is $h->{status}, 130, 'it ended';
-is $stack->sim(['stop'], target())->{out} =~ s/\n.*//sr, 'no generator runs', 'no other runs';
+like $stack->sim(['stop'], target())->{out}, qr/^no generator runs for localhost:\d+/, 'no other runs';
 
 undef $server;
 $stack->close;
