@@ -166,6 +166,7 @@ enum err app_init_bare(struct app *a, struct worker *w, uint32_t index, int64_t 
     snprintf(address, sizeof(address), "127.%u.%u.%u", 1 + index / 62500, 1 + index / 250 % 250, 1 + index % 250);
     struct api_conf conf = api_conf_of(w->ctx);
     conf.source_addr = w->conf.spread_addresses ? address : NULL;
+    conf.keep = 1;
     conf.timeout_us = timeout_us ? timeout_us : w->conf.timeout_us;
     conf.stream_idle_us = w->conf.stream_idle_us;
     conf.stream_bytes_per_s = a->stream.bytes_per_s;

@@ -33,6 +33,7 @@ static enum err login_open(struct worker *w, struct login *l, const char *email,
 {
     struct api_conf conf = api_conf_of(w->ctx);
     conf.timeout_us = SETUP_TIMEOUT_US;
+    conf.keep = 1;
     *l = (struct login){.email = mem_strdup(email)};
     enum err e = api_new(&l->api, &conf, ei);
     if (e != ERR_OK)

@@ -4,13 +4,15 @@
 
 #include <sys/resource.h>
 
-enum { OTHER_FILES = 80 };
+enum { OTHER_FILES = 80, AT_ONCE_LEAST = 500 };
 
 uint64_t open_files_needed(unsigned apps, unsigned logins)
 {
-    /* 3 an app; one a login for signing in again; epoll, timers and libcurl's wake-up pair for each 256 apps; the
-     * readers of the tree; and what the program holds anyway: standard streams, ledger, database and store. */
-    return 3 * (uint64_t)apps + logins + 3 * ((uint64_t)apps / 256 + 1) + OTHER_FILES;
+    /* 2 an app; a third for the time in which it acts and looks at once, for one in twenty of many apps; one a login
+     * for signing in again; libcurl's wake-up pair for each 256 apps; the readers of the tree; and what the program
+     * holds anyway: epoll, standard streams, ledger, database and store. */
+    uint64_t at_once = apps < AT_ONCE_LEAST ? apps : AT_ONCE_LEAST + (apps - AT_ONCE_LEAST) / 20;
+    return 2 * (uint64_t)apps + at_once + logins + 2 * ((uint64_t)apps / 256 + 1) + OTHER_FILES;
 }
 
 /* noun: what is counted, for the sentence. */

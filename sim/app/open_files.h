@@ -3,7 +3,7 @@
 /* Whether this machine lets us have as many connections as were asked for. Layer 3. */
 #include "base/err.h"
 
-/* Open files that so many apps and logins need: per app its event stream and two connections. */
+/* Open files that so many apps and logins need: per app its event stream and one connection. */
 uint64_t open_files_needed(unsigned apps, unsigned logins);
 /* Raises the soft limit to what is needed. ERR_ENV with the numbers when the hard limit is lower. *limit (may be NULL)
  * gets the soft limit now in force. */

@@ -1,5 +1,5 @@
 /* Reading an answer's header block. */
-#include "net/httpc.h"
+#include "net/http_resp.h"
 
 #include <string.h>
 

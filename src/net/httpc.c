@@ -115,7 +115,8 @@ static int on_timer_wish(CURLM *curl, long ms, void *arg)
  * descriptor is closed, or another's already. It is found out when the number comes back, when libcurl drops its
  * interest, or by the inode. */
 
-struct sock *httpc_sock(const struct httpc *h, int fd)
+/* NULL when it is not ours. */
+static struct sock *sock_at(const struct httpc *h, int fd)
 {
     return fd >= 0 && (size_t)fd < h->socks_n ? h->socks[fd] : NULL;
 }
@@ -147,6 +148,15 @@ static void sock_forget(struct httpc *h, struct sock *s)
 {
     s->io.events = 0;
     sock_free(h, s);
+}
+
+void httpc_forget_stale(struct httpc_peer *p)
+{
+    for (struct sock *s = p->socks, *next; s != NULL; s = next) {
+        next = s->next;
+        if (!httpc_sock_alive(s))
+            sock_forget(p->h, s);
+    }
 }
 
 static void on_event(struct io *io, uint32_t events);
@@ -202,7 +212,7 @@ static int on_interest(CURL *easy, curl_socket_t fd, int what, void *arg, void *
 {
     struct multi *m = arg;
     (void)easy, (void)unused;
-    struct sock *s = httpc_sock(m->h, fd);
+    struct sock *s = sock_at(m->h, fd);
     if (s == NULL)
         return 0;
     if (what == CURL_POLL_REMOVE && (s->want & EPOLLOUT) != 0 && !httpc_sock_alive(s)) {
@@ -289,7 +299,7 @@ static curl_socket_t on_open(void *arg, curlsocktype purpose, struct curl_sockad
 static int on_close(void *arg, curl_socket_t fd)
 {
     struct httpc *h = arg;
-    struct sock *s = httpc_sock(h, fd);
+    struct sock *s = sock_at(h, fd);
     if (s != NULL) {
         if (s->upload != NULL)
             httpc_request_last_words(s);

@@ -9,9 +9,8 @@
  * header unless asked for. A name is resolved once a httpc (blocking, when its first peer is made); each peer starts at
  * the next of its addresses and falls back to the others, another family after at most 200 ms. A connection attempt is
  * given up after 5 s. Callbacks (sinks, part readers, streams) run on the loop's stack: they must not wait. */
-#include "base/buf.h"
-#include "base/str.h"
 #include "net/coro.h"
+#include "net/http_resp.h"
 #include "net/http_url.h"
 
 struct httpc;
@@ -43,6 +42,9 @@ struct httpc_counters {
     uint64_t *sent, *again;
 };
 void httpc_peer_count(struct httpc_peer *p, struct httpc_counters c);
+/* Of its idle connections at most n are kept, as by the pool of a desktop app: what was opened beside them, for
+ * requests at the same time, is closed as soon as it is not needed. 0, and until it is called: all. */
+void httpc_peer_keep(struct httpc_peer *p, unsigned n);
 
 struct http_part {    /* one part of a multipart/form-data body */
     const char *name; /* name and filename are sent byte for byte, but for '"', CR and LF, which become %22 %0D %0A */
@@ -77,17 +79,6 @@ struct http_req {
     unsigned idle_max_s;
     bool expect_100; /* send Expect: 100-continue, wait at most 1 s */
 };
-struct http_resp {
-    int status; /* 0: no answer */
-    struct buf body;
-    struct buf headers; /* the raw final header block */
-    uint64_t bytes_up, bytes_down;
-    struct mono sent, first_byte, done; /* handed to libcurl; first answer byte (us 0: none); finished */
-    int64_t connect_us;                 /* with TLS; 0 on a reused connection */
-    bool reused;
-    bool request_sent; /* false: certainly never reached the server, so the outcome is "not done" */
-    unsigned retries;  /* see httpc_perform */
-};
 /* ERR_OK when an answer came, whatever its status (also when it came early and the upload was cut: refusals reach the
  * caller). Otherwise CONNECT TLS TIMEOUT RESET CLOSED LIMIT WRONG PROTO CANCELLED USAGE, with resp telling how far it
  * went. resp is initialised by the call; http_resp_done frees it, also after an error.
@@ -95,12 +86,6 @@ struct http_resp {
  * OPTIONS and PROPFIND, and for anything else when not a byte had been sent. */
 MAY_YIELD enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct http_resp *resp,
                                  struct errinfo *ei) WARN_UNUSED;
-void http_resp_done(struct http_resp *r);
-/* The last header of that name, trimmed; {NULL,0} when absent. */
-struct sv http_resp_header(const struct http_resp *r, const char *name);
-/* Calls fn for each header of that name (Set-Cookie). */
-void http_resp_each_header(const struct http_resp *r, const char *name, void (*fn)(void *arg, struct sv value),
-                           void *arg);
 /* Ends all running requests of the peer (or, with NULL, of h) with ERR_CANCELLED. Streams stay. */
 void httpc_cancel(struct httpc *h, struct httpc_peer *p);
 

@@ -62,7 +62,6 @@ struct httpc {
     struct multi *streams_multi;
     struct origin *origins;
     struct httpc_peer *peers;
-    struct xfer *running; /* requests */
     struct httpc_stream *streams;
     struct request_handle *pool;
     unsigned pool_n;
@@ -78,8 +77,8 @@ void httpc_task(struct httpc *h, struct task *t); /* queues it, unless it is que
 void httpc_untask(struct httpc *h, struct task *t);
 struct multi *httpc_multi_new(struct httpc *h, struct errinfo *ei);
 void httpc_multi_free(struct multi **m);
-struct sock *httpc_sock(const struct httpc *h, int fd); /* NULL when not ours */
 bool httpc_sock_alive(const struct sock *s);
+void httpc_forget_stale(struct httpc_peer *p); /* sockets that libcurl has closed without saying so */
 /* Makes an easy handle with the options that all share. NULL when libcurl cannot. */
 CURL *httpc_easy_new(struct transfer *t);
 /* Message and code for a failed transfer, from what libcurl and the system said. */

@@ -282,6 +282,11 @@ bool httpc_headers_have(const struct header_set *s, const char *line)
     return false;
 }
 
+void httpc_peer_keep(struct httpc_peer *p, unsigned n)
+{
+    p->keep = n;
+}
+
 static bool replaced(const char *line, const char *const *own, size_t n_own)
 {
     for (size_t i = 0; i < n_own; i++)

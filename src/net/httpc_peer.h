@@ -38,6 +38,8 @@ struct httpc_peer {
     struct origin *origin;
     struct header_set *headers;
     struct sock *socks;
+    struct xfer *running; /* its requests */
+    unsigned keep;        /* idle connections, 0: all */
     unsigned first_addr;
     struct httpc_counters count;
     struct alias alias;

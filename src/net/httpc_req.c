@@ -26,8 +26,6 @@ static int64_t timeout_of(const struct http_req *req)
     return req->timeout_us > 0 ? req->timeout_us : DEFAULT_TIMEOUT;
 }
 
-/* ---- the end ---- */
-
 static void collect(struct xfer *x)
 {
     struct http_resp *r = x->resp;
@@ -42,6 +40,40 @@ static void collect(struct xfer *x)
     }
 }
 
+/* ---- the connections that are kept ---- */
+
+/* When more would be idle than are kept, a request's connection is closed after it. Asked anew whenever a request of
+ * the peer begins or ends, so that the first to end leaves the connection that the others need not keep. */
+static void balance(const struct httpc_peer *p)
+{
+    if (p->keep == 0)
+        return;
+    unsigned open = 0, busy = 0;
+    for (const struct sock *s = p->socks; s != NULL; s = s->next)
+        open += s->multi == p->multi && s->io.events != 0; /* without events: the server has closed it */
+    for (const struct xfer *x = p->running; x != NULL; x = x->next)
+        busy += x->handle != NULL;
+    bool last = open >= busy + p->keep;
+    for (struct xfer *x = p->running; x != NULL; x = x->next)
+        if (x->handle != NULL && x->handle->is_last != last) {
+            curl_easy_setopt(x->handle->t.easy, CURLOPT_FORBID_REUSE, last ? 1L : 0L);
+            x->handle->is_last = last;
+        }
+}
+
+static void let_go(struct xfer *x)
+{
+    if (x->handle == NULL)
+        return;
+    httpc_handle_give(x->handle);
+    x->handle = NULL;
+    if (x->opened)
+        httpc_forget_stale(x->peer);
+    balance(x->peer);
+}
+
+/* ---- the end ---- */
+
 /* Gives everything back and wakes the caller. */
 static void end(struct xfer *x, enum err result)
 {
@@ -51,9 +83,7 @@ static void end(struct xfer *x, enum err result)
     httpc_untask(h, &x->start);
     httpc_untask(h, &x->cancel);
     httpc_unwatch_upload(x);
-    if (x->handle != NULL)
-        httpc_handle_give(x->handle);
-    x->handle = NULL;
+    let_go(x);
     *x->at = x->next;
     if (x->next != NULL)
         x->next->at = x->at;
@@ -119,8 +149,7 @@ static void start_again(struct xfer *x)
 {
     struct http_resp *r = x->resp;
     httpc_unwatch_upload(x);
-    httpc_handle_give(x->handle);
-    x->handle = NULL;
+    let_go(x);
     x->attempts = 0;
     x->opened = x->blocked = x->head_done = x->cut = false;
     x->body_sent = x->moved = 0;
@@ -169,11 +198,12 @@ static void on_cancel(struct task *t)
 
 void httpc_cancel(struct httpc *h, struct httpc_peer *p)
 {
-    for (struct xfer *x = h->running; x != NULL; x = x->next)
-        if (p == NULL || x->peer == p) {
-            x->err = err_set(x->ei, ERR_CANCELLED, "cancelled");
-            httpc_task(h, &x->cancel);
-        }
+    for (struct httpc_peer *one = h->peers; p == NULL && one != NULL; one = one->next)
+        httpc_cancel(h, one);
+    for (struct xfer *x = p != NULL ? p->running : NULL; x != NULL; x = x->next) {
+        x->err = err_set(x->ei, ERR_CANCELLED, "cancelled");
+        httpc_task(h, &x->cancel);
+    }
 }
 
 static uint64_t bytes_moved(CURL *e)
@@ -248,17 +278,18 @@ static void on_start(struct task *t)
     x->connect_by = mono_add(now, CONNECT_TIMEOUT_MS * US_PER_MS);
     arm(x);
     curl_multi_add_handle(hd->t.multi->curl, hd->t.easy);
+    balance(x->peer);
 }
 
 static void link_running(struct xfer *x)
 {
-    struct httpc *h = x->peer->h;
-    x->at = &h->running;
-    x->next = h->running;
+    struct httpc_peer *p = x->peer;
+    x->at = &p->running;
+    x->next = p->running;
     if (x->next != NULL)
         x->next->at = &x->next;
-    h->running = x;
-    h->stats.in_flight++;
+    p->running = x;
+    p->h->stats.in_flight++;
 }
 
 enum err httpc_perform(struct httpc_peer *p, const struct http_req *req, struct http_resp *resp, struct errinfo *ei)

@@ -50,6 +50,9 @@ void httpc_handle_give(struct request_handle *hd)
     struct httpc *h = hd->t.h;
     httpc_headers_release(&hd->headers);
     httpc_trace(hd, false);
+    if (hd->is_last)
+        curl_easy_setopt(hd->t.easy, CURLOPT_FORBID_REUSE, 0L);
+    hd->is_last = false;
     if (hd->resolve != NULL) {
         curl_easy_setopt(hd->t.easy, CURLOPT_RESOLVE, NULL);
         curl_slist_free_all(hd->resolve);

@@ -10,6 +10,7 @@ struct request_handle {
     struct request_handle *next;
     struct origin *origin;      /* whose URL is set */
     bool is_get, is_fresh;      /* set so by the last request */
+    bool is_last;               /* its connection is closed after it */
     bool traces;                /* likewise, by the head that is being read */
     unsigned idle_max_s;        /* likewise; 0: libcurl's own */
     struct header_set *headers; /* whose nodes are used */
@@ -29,7 +30,7 @@ struct pull { /* a part of a multipart body */
 };
 
 struct xfer {
-    struct xfer *next, **at; /* in httpc.running */
+    struct xfer *next, **at; /* in its peer's list */
     struct httpc_peer *peer;
     const struct http_req *req;
     struct http_resp *resp;

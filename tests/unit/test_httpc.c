@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
+#include <semaphore.h>
 #include <sys/resource.h>
 
 /* ---- a resolver of our own ---- */
@@ -232,6 +233,87 @@ static void peers_share_no_connection(void **state)
         httpc_peer_free(&one.peer);
     }
     stub_stop(s);
+}
+
+/* ---- connections that are kept ---- */
+
+struct gated {
+    sem_t let; /* how many requests for /held may be answered */
+    atomic_int ended;
+};
+
+static void gate(struct stub *s, int fd, int number)
+{
+    struct gated *g = s->arg;
+    char head[8192];
+    (void)number;
+    while (stub_head(s, fd, head, sizeof head)) {
+        if (strncmp(head, "GET /held ", 10) == 0)
+            sem_wait(&g->let);
+        stub_send(fd, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    }
+    g->ended++;
+}
+
+static void get_held(void *arg)
+{
+    struct job *j = arg;
+    struct http_req req = get_of("/held");
+    struct http_resp r;
+    j->failed += httpc_perform(j->peer, &req, &r, NULL) != ERR_OK || r.status != 200;
+    http_resp_done(&r);
+}
+
+static void step_until(const atomic_int *n, int want)
+{
+    struct mono limit = mono_add(mono_now(), 10 * US_PER_S);
+    while (*n < want && !mono_passed(limit))
+        loop_step(loop, mono_add(mono_now(), 1000));
+    assert_int_equal(*n, want);
+}
+
+/* What a request needs beside a long one is opened once, used as long as the two are at work, and one is left. */
+static void one_connection_is_kept(void **state)
+{
+    (void)state;
+    struct gated gated = {0};
+    struct group g = {0};
+    sem_init(&gated.let, 0, 0);
+    struct httpc_peer *p = served_by(gate, &gated);
+    struct job some = {p, 3, 0}, held = {p, 1, 0};
+    httpc_peer_keep(p, 1);
+    get_some(&some);
+    for (int round = 1; round <= 3; round++) {
+        group_spawn(loop, &g, get_held, &held);
+        step_until(&server->requests, 7 * round - 3);
+        get_some(&some);
+        assert_int_equal(server->accepted, 1 + round);
+        assert_int_equal(gated.ended, round - 1);
+        sem_post(&gated.let);
+        group_wait(loop, &g);
+        step_until(&gated.ended, round);
+        get_some(&some);
+        assert_int_equal(server->accepted, 1 + round);
+    }
+    /* The others last longer, and are cut. */
+    for (int i = 0; i < 3; i++)
+        group_spawn(loop, &g, get_held, &held);
+    step_until(&server->requests, 3 + 21 + 3);
+    assert_int_equal(held.failed, 0);
+    httpc_cancel(client, p);
+    group_wait(loop, &g);
+    assert_int_equal(held.failed, 3);
+    for (int i = 0; i < 3; i++)
+        sem_post(&gated.let);
+    step_until(&gated.ended, server->accepted);
+    get_some(&some);
+    get_some(&some);
+    assert_int_equal(server->accepted, gated.ended + 1);
+    assert_int_equal(some.failed, 0);
+    httpc_peer_free(&peer);
+    stub_stop(server);
+    server = NULL;
+    sem_destroy(&gated.let);
 }
 
 /* ---- names and addresses ---- */
@@ -859,6 +941,7 @@ int main(void)
         CASE(a_requests_header_replaces_the_peers),
         CASE(malformed_requests_are_usage_errors),
         CASE(peers_share_no_connection),
+        CASE(one_connection_is_kept),
         CASE(peers_spread_over_addresses),
         CASE(ipv6_first_with_an_ipv4_server_costs_no_time),
         CASE(ipv6_hosts_keep_their_brackets),

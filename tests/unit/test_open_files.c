@@ -35,9 +35,11 @@ static void test_open_files(void **state)
 {
     (void)state;
     assert_int_equal(limited(64, 64, 100, "64 are allowed"), 1);
-    assert_int_equal(limited(64, 64, 100, "100 apps would need 393 open files"), 1);
+    assert_int_equal(limited(64, 64, 100, "100 apps would need 392 open files"), 1);
     assert_int_equal(limited(64, 1000, 100, NULL), 0); /* the soft limit is raised */
     assert_int_equal(limited(500, 500, 100, NULL), 0);
+    assert_true(open_files_needed(9000, 450) <= 20000);
+    assert_true(open_files_needed(9000, 450) >= 2 * 9000 + 450);
 }
 
 int main(void)

@@ -93,6 +93,8 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
     http_url_done(&url);
     a->requests = conf->requests;
     api_cause(a, conf->cause);
+    if (!err && a->peer)
+        httpc_peer_keep(a->peer, conf->keep);
     if (err)
         api_free(&a);
     else

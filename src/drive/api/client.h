@@ -21,6 +21,7 @@ struct api_conf {
     struct httpc *http;
     uint64_t *requests;         /* of each cause (CAUSE_COUNT): raised as they are sent, while the client lives; NULL */
     enum cause cause;           /* of what it asks until api_cause says another */
+    unsigned keep;              /* idle connections; what requests at the same time opened besides is closed. 0: all */
     size_t listing_most;        /* entries; a listing of more fails. 0: DRIVE_LISTING_MOST */
     int64_t timeout_us;         /* of a request, 0: 60 s; transfers get as much again for each 4 MiB */
     int64_t stream_idle_us;     /* without a byte a stream is dead, 0: 75 s, as servers send a comment every 30 s */
