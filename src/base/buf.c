@@ -45,7 +45,7 @@ enum err buf_reserve(struct buf *b, size_t extra)
 
 enum err buf_append(struct buf *b, const void *p, size_t n)
 {
-    enum err err = buf_reserve(b, n);
+    enum err err = n < b->cap - b->len ? ERR_OK : buf_reserve(b, n);
 
     if (err)
         return err;
@@ -66,20 +66,23 @@ enum err buf_append_char(struct buf *b, char c)
     return buf_append(b, &c, 1);
 }
 
+/* Into the room that there is; once more when it was too little. */
 enum err buf_vappendf(struct buf *b, const char *fmt, va_list ap)
 {
     va_list again;
-    enum err err;
+    size_t room = b->cap - b->len;
 
     va_copy(again, ap);
-    int n = str_vformat(NULL, 0, fmt, again);
+    int n = str_vformat(b->data ? b->data + b->len : NULL, room, fmt, again);
     va_end(again);
-    if (n < 0)
-        return ERR_PARSE;
-    err = buf_reserve(b, (size_t)n);
-    if (err)
+    enum err err = n < 0 ? ERR_PARSE : buf_reserve(b, (size_t)n);
+    if (err) {
+        if (room)
+            b->data[b->len] = '\0';
         return err;
-    str_vformat(b->data + b->len, (size_t)n + 1, fmt, ap);
+    }
+    if ((size_t)n >= room)
+        str_vformat(b->data + b->len, (size_t)n + 1, fmt, ap);
     b->len += (size_t)n;
     return ERR_OK;
 }

@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "base/mem.h"
+#include "base/recycle.h"
 #include "base/utf8.h"
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -24,10 +24,14 @@ static pthread_once_t hooks_once = PTHREAD_ONCE_INIT;
 
 static void set_hooks(void)
 {
-    cJSON_Hooks hooks = {mem_alloc, mem_free};
+    cJSON_Hooks hooks = {recycle_alloc, recycle_free};
 
     cJSON_InitHooks(&hooks);
 }
+
+/* What is looked at: all other bytes are passed over. */
+static const bool outside[256] = {['\0'] = true, ['"'] = true, ['['] = true, ['{'] = true, [']'] = true, ['}'] = true};
+static const bool in_strings[256] = {['\0'] = true, ['"'] = true, ['\\'] = true};
 
 /* What cJSON would get wrong is refused before it sees the text: nesting (it recurses) and \u0000 (it ends the string
  * there, so that two different names would read as one). */
@@ -38,6 +42,8 @@ static const char *problem(const char *text, size_t n)
 
     for (size_t i = 0; i < n; i++) {
         char c = text[i];
+        if (!(in_string ? in_strings : outside)[(unsigned char)c])
+            continue;
         if (c == '\0')
             return "holds a NUL byte";
         if (!in_string) {

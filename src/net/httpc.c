@@ -3,6 +3,7 @@
  * finds nobody waiting and only then is the descriptor taken out. */
 #include "net/httpc_xfer.h"
 
+#include "base/recycle.h"
 #include "base/version.h"
 
 #include <errno.h>
@@ -423,7 +424,7 @@ enum err httpc_explain(const struct transfer *t, CURLcode rc, const char *curl_t
  * threshold ends the adaption of the other, so both are set. */
 static void start_libcurl(void)
 {
-    curl_global_init(CURL_GLOBAL_ALL);
+    curl_global_init_mem(CURL_GLOBAL_ALL, recycle_alloc, recycle_free, recycle_realloc, recycle_strdup, recycle_zalloc);
 #ifdef M_TRIM_THRESHOLD
     mallopt(M_TRIM_THRESHOLD, 16 << 20);
     mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/recycle.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -370,6 +371,7 @@ struct hist *loop_lag(struct loop *l)
 enum err loop_new(struct loop **out, struct errinfo *ei)
 {
     struct loop *l = mem_zalloc(sizeof *l);
+    recycle_here();
     l->wake.fd = l->signals.fd = -1;
     sigemptyset(&l->signal_set);
     pthread_mutex_init(&l->post_lock, NULL);
