@@ -1,6 +1,7 @@
 #ifndef NET_HTTP_RESP_H
 #define NET_HTTP_RESP_H
-/* An answer of the HTTP client (httpc_perform), and what its header says. The caller of the request owns it. Layer 1. */
+/* An answer of the HTTP client (httpc_perform), and what its header says. The caller of the request owns it. Layer 1.
+ */
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/str.h"
