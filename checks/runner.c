@@ -138,11 +138,17 @@ enum err checks_judge_names(const struct opt_list *only, struct errinfo *ei)
     struct opt_words words = {.list = only};
     struct sv word;
     while (opt_words_next(&words, &word)) {
+        struct opt_guess near;
         bool known = false;
-        for (size_t i = 0; i < ARRAY_LEN(all_checks); i++)
+        opt_guess_init(&near, word);
+        for (size_t i = 0; i < ARRAY_LEN(all_checks); i++) {
             known = known || sv_eq_cstr(word, all_checks[i]->name);
+            opt_guess_try(&near, all_checks[i]->name);
+        }
         if (known)
             continue;
+        if (near.name[0])
+            return err_set(ei, ERR_USAGE, "no check is called '%s'%s", SHOWN(word), opt_guess_text(&near));
         char names[200] = "";
         for (size_t i = 0; i < ARRAY_LEN(all_checks); i++)
             snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", all_checks[i]->name);

@@ -116,13 +116,18 @@ enum err usage_judge_trace(const char *spec, struct errinfo *ei)
     struct sv rest = sv_of(spec), word;
 
     while (sv_split(&rest, ',', &word)) {
+        struct opt_guess near;
         bool known = false;
         if (sv_starts(word, SV("-")))
             word = (struct sv){word.p + 1, word.n - 1};
-        for (size_t i = 0; i < ARRAY_LEN(traced); i++)
+        opt_guess_init(&near, word);
+        for (size_t i = 0; i < ARRAY_LEN(traced); i++) {
             known = known || sv_eq_cstr(word, traced[i]);
+            opt_guess_try(&near, traced[i]);
+        }
         if (!known)
-            return err_set(ei, ERR_USAGE, "--trace: no module is called '" SV_FMT "'; --help names them", SV_ARG(word));
+            return err_set(ei, ERR_USAGE, "--trace: no module is called '%s'%s", SHOWN(word),
+                           near.name[0] ? opt_guess_text(&near) : "; --help names them");
     }
     return ERR_OK;
 }
@@ -141,24 +146,20 @@ void usage_complain(const char *command, const char *sentence)
 int usage_unknown(const struct command *const *commands, const char *name)
 {
     struct buf text = BUF_INIT(1024);
-    const char *near = NULL;
-    size_t best = strlen(name) < 4 ? 2 : 3; /* so many slips make another word */
-    enum err err = buf_append_str(&text, "there is no command '");
+    struct opt_guess near;
 
     if (name[0] == '-') {
         usage_complain(NULL, "options come after the command: sim COMMAND [arguments] [options]");
         return err_exit_status(ERR_USAGE);
     }
+    opt_guess_init(&near, sv_of(name));
     for (; *commands; commands++)
-        if (opt_distance(name, (*commands)->name) < best) {
-            best = opt_distance(name, (*commands)->name);
-            near = (*commands)->name;
-        }
+        opt_guess_try(&near, (*commands)->name);
+    enum err err = buf_append_str(&text, "there is no command '");
     if (!err)
         err = str_escape(&text, sv_of(name), 60);
     if (!err)
-        err = near ? buf_appendf(&text, "'; did you mean '%s'?", near)
-                   : buf_append_str(&text, "'; 'sim --help' lists them");
+        err = buf_appendf(&text, "'%s", near.name[0] ? opt_guess_text(&near) : "; 'sim --help' lists them");
     if (!err)
         usage_complain(NULL, buf_cstr(&text));
     buf_done(&text);

@@ -1,6 +1,7 @@
 /* A plain list of words and numbers rather than JSON: it is written by hand, and `mix import` writes it from a log. */
 #include "sim/app/mix.h"
 #include "base/file.h"
+#include "base/opt.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,10 +37,15 @@ static enum err unknown_operation(const char *name, unsigned line, struct sv wor
 {
     struct buf known = BUF_INIT(1024);
     enum err e = ERR_OK;
+    struct opt_guess near;
+    opt_guess_init(&near, word);
     for (int op = 0; op < OP_COUNT && e == ERR_OK; op++)
-        if (mix_is_action(op))
-            e = buf_appendf(&known, "%s%s", known.len ? ", " : "", drive_op_key(op));
-    e = err_set(ei, ERR_USAGE, "%s line %u: %s is not an action: %s", name, line, SHOWN(word), buf_cstr(&known));
+        if (mix_is_action(op)) {
+            opt_guess_try(&near, drive_op_key(op));
+            e = buf_appendf(&known, "%s%s", known.len ? ", " : ": ", drive_op_key(op));
+        }
+    e = err_set(ei, ERR_USAGE, "%s line %u: %s is not an action%s", name, line, SHOWN(word),
+                near.name[0] ? opt_guess_text(&near) : buf_cstr(&known));
     buf_done(&known);
     return e;
 }
@@ -94,7 +100,7 @@ enum err mix_parse(struct mix *m, const char *name, struct sv text, struct errin
 enum err mix_load(struct mix *m, const char *file, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(MIX_FILE_MAX);
-    enum err e = file_read(file, &text, ERR_USAGE, ei);
+    enum err e = file_read_text(file, &text, ERR_USAGE, ei);
     if (e == ERR_OK)
         e = mix_parse(m, file, (struct sv){buf_cstr(&text), text.len}, ei);
     buf_done(&text);

@@ -220,14 +220,18 @@ static enum err verify(void *arg, struct errinfo *ei)
     struct opt_words words = {.list = &o->only};
     struct sv one;
     while (opt_words_next(&words, &one)) {
+        struct opt_guess near;
         bool there = false;
-        for (unsigned l = 0; l < LAYER_COUNT; l++)
+        opt_guess_init(&near, one);
+        for (unsigned l = 0; l < LAYER_COUNT; l++) {
             there = there || sv_eq_cstr(one, layers[l].name);
+            opt_guess_try(&near, layers[l].name);
+        }
         if (!there)
             return err_set(
                 ei, ERR_USAGE,
-                "--only takes disk, network, postgres, redis, store and drive, separated by commas, not \"" SV_FMT "\"",
-                SV_ARG(one));
+                "--only takes disk, network, postgres, redis, store and drive, separated by commas, not \"%s\"%s",
+                SHOWN(one), opt_guess_text(&near));
     }
     if (o->dir && access(o->dir, W_OK | X_OK) != 0)
         return err_sys(ei, ERR_USAGE, "--dir %s", o->dir);

@@ -45,7 +45,7 @@ static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct mix_conf *c = arg;
     if (!imports(c) && strcmp(c->action, "sql") != 0)
-        return err_set(ei, ERR_USAGE, "unknown action '%s': import or sql", c->action);
+        return err_set(ei, ERR_USAGE, "unknown action '%s': import or sql", SHOWN(sv_of(c->action)));
     if (!imports(c) && (c->file || c->database || c->out))
         return err_set(ei, ERR_USAGE, "mix sql asks nobody: it prints the query, and takes --since and --until");
     if (c->file && c->database)

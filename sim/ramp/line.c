@@ -20,13 +20,14 @@ static enum err refuse(const char *option, const char *text, const char *why, st
     return err_set(ei, ERR_USAGE, "%s '%s': %s", option, SHOWN(sv_of(text)), why);
 }
 
+static const struct {
+    const char *word;
+    double pct;
+} rows[] = {{"p50", 50}, {"p95", 95}, {"p99", 99}, {"max", 100}};
+
 /* "p95_upload" or "upload_p95"; "p95" alone: of what a session does. */
 static bool read_time(struct sv name, struct ramp_line *out)
 {
-    static const struct {
-        const char *word;
-        double pct;
-    } rows[] = {{"p50", 50}, {"p95", 95}, {"p99", 99}, {"max", 100}};
     char key[64];
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct sv word = sv_of(rows[i].word), op = {NULL, 0};
@@ -54,17 +55,17 @@ static struct sv by_its_name(struct sv word)
 {
     static const struct {
         const char *word, *name;
-    } rows[] = {{"cpu", "cpu_pct"},
-                {"swap", "swap_mib"},
-                {"disk_write", "disk_write_ms"},
-                {"write_latency", "disk_write_ms"},
-                {"timeouts", "timed_out"},
-                {"failure_rate", "failed_pct"},
-                {"error_rate", "failed_pct"},
-                {"throughput", "mb_per_s"}};
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (sv_eq_cstr(word, rows[i].word))
-            return sv_of(rows[i].name);
+    } by_name[] = {{"cpu", "cpu_pct"},
+                   {"swap", "swap_mib"},
+                   {"disk_write", "disk_write_ms"},
+                   {"write_latency", "disk_write_ms"},
+                   {"timeouts", "timed_out"},
+                   {"failure_rate", "failed_pct"},
+                   {"error_rate", "failed_pct"},
+                   {"throughput", "mb_per_s"}};
+    for (size_t i = 0; i < ARRAY_LEN(by_name); i++)
+        if (sv_eq_cstr(word, by_name[i].word))
+            return sv_of(by_name[i].name);
     return word;
 }
 
@@ -116,6 +117,31 @@ static bool read_value(struct sv text, struct ramp_line *out)
     return out->want <= WANT_MOST;
 }
 
+static enum err no_such_figure(const char *option, const char *text, struct sv name, bool of_whole, struct errinfo *ei)
+{
+    struct opt_guess near;
+    char figure[64];
+    opt_guess_init(&near, name);
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++)
+        opt_guess_try(&near, figures[i]);
+    for (unsigned i = 0; i < WATCH_COUNT; i++)
+        opt_guess_try(&near, watch_key((enum watch_figure)i));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        for (int op = 0; op < OP_COUNT; op++) {
+            str_format(figure, sizeof(figure), "%s_%s", rows[i].word, drive_op_key(op));
+            opt_guess_try(&near, figure);
+        }
+    if (near.name[0])
+        return err_set(ei, ERR_USAGE, "%s '%s': there is no such figure%s", option, SHOWN(sv_of(text)),
+                       opt_guess_text(&near));
+    return refuse(option, text,
+                  of_whole ? "there is no such figure; there are p95_OPERATION, failed, refused, timed_out, "
+                             "failed_pct, mb_per_s, those of --watch, knee, limit, …"
+                           : "there is no such figure; there are p95_OPERATION, failed, refused, timed_out, "
+                             "failed_pct, mb_per_s, those of --watch, …",
+                  ei);
+}
+
 enum err ramp_line_parse(const char *option, const char *text, bool of_whole, struct ramp_line *out, struct errinfo *ei)
 {
     size_t at = strcspn(text, "<>=!");
@@ -135,12 +161,7 @@ enum err ramp_line_parse(const char *option, const char *text, bool of_whole, st
     for (size_t i = 0; named && i < name.n; i++)
         key[i] = name.p[i] == '.' || name.p[i] == '-' ? '_' : name.p[i];
     if (!named || !read_name((struct sv){key, name.n}, of_whole, out))
-        return refuse(option, text,
-                      of_whole ? "there is no such figure; there are p95_OPERATION, failed, refused, timed_out, "
-                                 "failed_pct, mb_per_s, those of --watch, knee, limit, …"
-                               : "there is no such figure; there are p95_OPERATION, failed, refused, timed_out, "
-                                 "failed_pct, mb_per_s, those of --watch, …",
-                      ei);
+        return no_such_figure(option, text, named ? (struct sv){key, name.n} : SV(""), of_whole, ei);
     if (!read_value(sv_trim(sv_of(text + at + sign)), out))
         return refuse(option, text, "needs a number, in a unit of the figure if in any", ei);
     return ERR_OK;

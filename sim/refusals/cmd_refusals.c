@@ -81,12 +81,16 @@ static enum err names_valid(const char *option, const struct opt_list *names, st
     struct opt_words words = {.list = names};
     struct sv word;
     while (opt_words_next(&words, &word)) {
+        struct opt_guess near;
         bool any = false;
-        for (size_t i = 0; i < n_refusals; i++)
+        opt_guess_init(&near, word);
+        for (size_t i = 0; i < n_refusals; i++) {
             any = any || name_fits(word, refusals[i].key);
+            opt_guess_try(&near, refusals[i].key);
+        }
         if (!any)
-            return err_set(ei, ERR_USAGE, "%s: no refusal is called '" SV_FMT "'; sim refusals --list names them",
-                           option, SV_ARG(word));
+            return err_set(ei, ERR_USAGE, "%s: no refusal is called '%s'%s", option, SHOWN(word),
+                           near.name[0] ? opt_guess_text(&near) : "; sim refusals --list names them");
     }
     return ERR_OK;
 }

@@ -119,8 +119,14 @@ static enum err verify(void *arg, struct errinfo *ei)
 {
     const struct fixture_options *o = arg;
     const struct action *a = find_action(o);
-    if (!a->name)
-        return err_set(ei, ERR_USAGE, "unknown action '%s': save, load, list or remove", o->action);
+    if (!a->name) {
+        struct opt_guess near;
+        opt_guess_init(&near, sv_of(o->action));
+        for (a = actions; a->name; a++)
+            opt_guess_try(&near, a->name);
+        return err_set(ei, ERR_USAGE, "unknown action '%s'%s", SHOWN(sv_of(o->action)),
+                       near.name[0] ? opt_guess_text(&near) : ": save, load, list or remove");
+    }
     if (a->named && !o->name)
         return err_set(ei, ERR_USAGE, "%s needs the name of a fixture", a->name);
     if (!a->named && o->name)

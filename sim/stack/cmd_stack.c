@@ -150,7 +150,10 @@ static const struct action {
 
 static enum err find_action(const struct stack_options *o, const struct action **out, struct errinfo *ei)
 {
+    struct opt_guess near;
+    opt_guess_init(&near, sv_of(o->action));
     for (const struct action *a = actions; a->name; a++) {
+        opt_guess_try(&near, a->name);
         if (strcmp(a->name, o->action) != 0)
             continue;
         if (a->part == PART_MUST && !o->part)
@@ -160,6 +163,8 @@ static enum err find_action(const struct stack_options *o, const struct action *
         *out = a;
         return ERR_OK;
     }
+    if (near.name[0])
+        return err_set(ei, ERR_USAGE, "unknown action '%s'%s", SHOWN(sv_of(o->action)), opt_guess_text(&near));
     return err_set(ei, ERR_USAGE,
                    "unknown action '%s'; there are up, down, status, logs, fetch, start, stop, kill, "
                    "restart, pause, resume and fill",

@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <string.h>
 
-#define FILE_BYTES_MAX  (256 * 1024)
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+#define FILE_BYTES_MAX (256 * 1024)
 
 static enum err read_if_there(const char *file, struct buf *text, struct errinfo *ei)
 {
     struct errinfo why;
-    enum err err = file_read(file, text, ERR_USAGE, &why);
+    enum err err = file_read_text(file, text, ERR_USAGE, &why);
     if (err && (why.os_errno == ENOENT || why.os_errno == ENOTDIR))
         return ERR_OK;
     return err ? err_set(ei, err, "%s", err_message(&why)) : ERR_OK;
@@ -55,8 +54,6 @@ enum err dotenv_read(const char *file, char **(*slot)(void *arg, struct sv name)
     enum err err = read_if_there(file, &text, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line, name;
 
-    if (sv_starts(rest, SV(BYTE_ORDER_MARK))) /* some editors put one in front */
-        rest = (struct sv){rest.p + 3, rest.n - 3};
     for (int i = 1; !err && sv_split(&rest, '\n', &line); i++) {
         line = without_export(sv_trim(line));
         if (line.n == 0 || line.p[0] == '#' || !memchr(line.p, '=', line.n) || !sv_split(&line, '=', &name))

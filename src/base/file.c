@@ -97,6 +97,28 @@ enum err file_read(const char *path, struct buf *out, enum err failure, struct e
     return e;
 }
 
+/* By its mark, or by the zero that every other byte of plain letters is. */
+static bool is_utf16(struct sv text)
+{
+    return text.n >= 2 && (memcmp(text.p, "\xff\xfe", 2) == 0 || memcmp(text.p, "\xfe\xff", 2) == 0 ||
+                           (text.p[0] == '\0') != (text.p[1] == '\0'));
+}
+
+enum err file_read_text(const char *path, struct buf *out, enum err failure, struct errinfo *ei)
+{
+    static const struct sv mark = {"\xef\xbb\xbf", 3};
+    size_t before = out->len;
+    enum err e = file_read(path, out, failure, ei);
+    struct sv text = {buf_cstr(out) + before, out->len - before};
+    if (e == ERR_OK && is_utf16(text))
+        e = err_set(ei, failure, "%s is written in UTF-16: save it as UTF-8", path);
+    if (e == ERR_OK && sv_starts(text, mark)) {
+        memmove(out->data + before, out->data + before + mark.n, text.n - mark.n + 1);
+        out->len -= mark.n;
+    }
+    return e;
+}
+
 enum err file_open(const char *path, FILE **out, enum err failure, struct errinfo *ei)
 {
     bool pipe;

@@ -8,7 +8,10 @@
  * no such file, 0 when it is larger than out may grow, or no file: a folder, a device, a pipe that nothing comes out of
  * for 5 s. */
 enum err file_read(const char *path, struct buf *out, enum err failure, struct errinfo *ei) WARN_UNUSED;
-/* The same to begin with, for one that is read bit by bit: *out is the caller's to fclose. */
+/* The same for what a person wrote: a byte order mark of UTF-8, which some editors put in front, is left out, and a
+ * text in UTF-16 is refused. Lines may end in CR LF: sv_trim takes the CR. */
+enum err file_read_text(const char *path, struct buf *out, enum err failure, struct errinfo *ei) WARN_UNUSED;
+/* As file_read to begin with, for one that is read bit by bit: *out is the caller's to fclose. */
 enum err file_open(const char *path, FILE **out, enum err failure, struct errinfo *ei) WARN_UNUSED;
 /* For one that a library opens by its name, perhaps many times: that it is a file, no pipe, of at most 16 MiB, and may
  * be read. */

@@ -195,39 +195,61 @@ static const struct opt *find_opt(struct parser *p, struct sv name, char letter,
 
 size_t opt_distance(const char *a, const char *b)
 {
-    size_t row[64], n = strlen(b);
+    size_t rows[3][64], n = strlen(b);
 
-    if (n >= ARRAY_LEN(row))
+    if (n >= ARRAY_LEN(rows[0]))
         return SIZE_MAX;
     for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]), best = row[j] < row[j - 1] ? row[j] : row[j - 1];
-            diagonal = row[j];
-            row[j] = change < best + 1 ? change : best + 1;
+        rows[0][j] = j;
+    size_t i = 0;
+    for (; a[i]; i++) {
+        size_t *last = rows[i % 3], *row = rows[(i + 1) % 3], *before = rows[(i + 2) % 3];
+        row[0] = i + 1;
+        for (size_t j = 0; j < n; j++) {
+            size_t best = last[j] + (a[i] != b[j]);
+            best = last[j + 1] + 1 < best ? last[j + 1] + 1 : best;
+            best = row[j] + 1 < best ? row[j] + 1 : best;
+            if (i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] && before[j - 1] + 1 < best)
+                best = before[j - 1] + 1;
+            row[j + 1] = best;
         }
     }
-    return row[n];
+    return rows[i % 3][n];
+}
+
+void opt_guess_init(struct opt_guess *g, struct sv word)
+{
+    *g = (struct opt_guess){.distance = word.n < 4 ? 2 : 3};
+    str_format(g->word, sizeof g->word, SV_FMT, (int)utf8_cut(word, sizeof g->word - 1), word.p);
+}
+
+void opt_guess_try(struct opt_guess *g, const char *name)
+{
+    size_t distance = opt_distance(g->word, name);
+
+    if (distance >= g->distance || distance >= strlen(name)) /* a name of two letters is not near to any other */
+        return;
+    g->distance = distance;
+    str_format(g->name, sizeof g->name, "%s", name);
+}
+
+const char *opt_guess_text(struct opt_guess *g)
+{
+    if (g->name[0])
+        str_format(g->guess, sizeof g->guess, "; did you mean '%s'?", g->name);
+    return g->guess;
 }
 
 static enum err unknown_opt(struct parser *p, struct sv name)
 {
-    char wanted[40];
-    const char *near = NULL;
-    size_t best = 3; /* farther than two slips is no suggestion */
+    struct opt_guess g;
 
-    str_format(wanted, sizeof wanted, SV_FMT, (int)utf8_cut(name, sizeof wanted - 1), name.p);
+    opt_guess_init(&g, name);
     for (size_t t = 0; t < p->n; t++)
         for (const struct opt *o = p->tables[t].opts; o && o->name; o++)
-            if (opt_distance(wanted, o->name) < best) {
-                best = opt_distance(wanted, o->name);
-                near = o->name;
-            }
-    return err_set(p->ei, ERR_USAGE, near ? "unknown option --%s; did you mean --%s?" : "unknown option --%s",
-                   SHOWN(name), near);
+            opt_guess_try(&g, o->name);
+    return err_set(p->ei, ERR_USAGE, g.name[0] ? "unknown option --%s; did you mean --%s?" : "unknown option --%s",
+                   SHOWN(name), g.name);
 }
 
 /* The value that follows an option: glued to it (value set) or the next argument. */

@@ -56,8 +56,19 @@ enum err opt_parse(int argc, char **argv, const struct opt_table *tables, size_t
 void opt_done(const struct opt_table *tables, size_t n, void *base);
 /* Aligned help text for the tables' positionals and options. */
 void opt_print_help(FILE *out, const struct opt_table *tables, size_t n);
-/* Edit distance (Levenshtein) between two short words: for "did you mean". */
+/* Edit distance between two short words: letters put in, left out, changed, or two swapped (optimal string alignment).
+ */
 size_t opt_distance(const char *a, const char *b);
+/* What a word that is no name was meant to be: the nearest of the names tried, at most two slips away, one where the
+ * word is short. guess: "; did you mean 'save'?" behind a sentence, or "". */
+struct opt_guess {
+    char word[48], name[64]; /* name "": none is near */
+    size_t distance;
+    char guess[96];
+};
+void opt_guess_init(struct opt_guess *g, struct sv word);
+void opt_guess_try(struct opt_guess *g, const char *name);
+const char *opt_guess_text(struct opt_guess *g); /* lasts as long as g */
 /* As options of those types take them. ERR_USAGE says only that it is none. */
 enum err opt_parse_duration(struct sv s, int64_t *us) WARN_UNUSED;
 enum err opt_parse_size(struct sv s, int64_t *bytes) WARN_UNUSED;

@@ -42,10 +42,20 @@ double drive_op_weight(enum drive_op op)
     return (unsigned)op < OP_COUNT ? ops[op].weight : 0;
 }
 
+/* "stream connect" is stream_connect. */
+static bool is_text(const char *text, const char *name)
+{
+    while (*text && (*text == *name || ((*text == ' ' || *text == '-') && *name == '_'))) {
+        text++;
+        name++;
+    }
+    return !*text && !*name;
+}
+
 bool drive_op_parse(const char *key, enum drive_op *out)
 {
     for (unsigned i = 0; i < OP_COUNT; i++) {
-        if (strcmp(ops[i].key, key) == 0) {
+        if (strcmp(ops[i].key, key) == 0 || is_text(ops[i].text, key)) {
             *out = (enum drive_op)i;
             return true;
         }

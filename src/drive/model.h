@@ -56,6 +56,7 @@ enum drive_op {
 const char *drive_op_key(enum drive_op op);
 const char *drive_op_text(enum drive_op op);
 double drive_op_weight(enum drive_op op);
+/* By its key, or as tables show it, with '_' for a blank or not. */
 bool drive_op_parse(const char *key, enum drive_op *out);
 
 /* How a request ended. UNKNOWN: sent, no answer; settled later by reading. OUTAGE: it failed as it had to, in an outage

@@ -219,7 +219,7 @@ static enum err users_line(struct target *t, struct sv line, const char *file, i
 static enum err users_of_file(struct target *t, const char *file, struct errinfo *ei)
 {
     struct buf text = BUF_INIT(USERS_FILE_MAX);
-    enum err err = file_read(file, &text, ERR_USAGE, ei);
+    enum err err = file_read_text(file, &text, ERR_USAGE, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line;
     for (int i = 1; !err && sv_split(&rest, '\n', &line); i++)
         err = users_line(t, line, file, i, ei);

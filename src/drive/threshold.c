@@ -22,6 +22,27 @@ struct figure {
     const char *unit;                  /* the last key on the way that names one, for "total_ms" may hold "p99" */
 };
 
+/* "full pass" and "full-pass" are full_pass. */
+static char flat(char c)
+{
+    return c == ' ' || c == '-' ? '_' : c;
+}
+
+/* A row may be named as its table shows it: "stream_connect", or the sentence that says what is read. */
+static const struct json *shown_row(const struct json *v, const char *name)
+{
+    enum drive_op op;
+    const struct json *found = drive_op_parse(name, &op) ? json_get(v, drive_op_key(op)) : NULL;
+
+    for (const struct json *row = json_first(v); row && !found; row = json_next(row)) {
+        const char *what = json_is_object(row) ? json_str(json_get(row, "what")) : NULL, *n = name;
+        while (what && *what && flat(*what) == *n)
+            what++, n++;
+        found = what && !*what && !*n ? row : NULL;
+    }
+    return found;
+}
+
 /* One step down. Left out may be a unit, and the levels "outcomes" and "alone". */
 static const struct json *child(const struct json *v, const char *name, const struct json **holder)
 {
@@ -39,6 +60,8 @@ static const struct json *child(const struct json *v, const char *name, const st
     }
     for (size_t i = 0; i < ARRAY_LEN(levels) && v && !found; i++)
         found = child(json_get(v, levels[i]), name, holder);
+    if (!found && json_is_object(v) && (found = shown_row(v, name)))
+        *holder = v;
     return found;
 }
 
@@ -103,13 +126,12 @@ static uint64_t needs_of(const struct figure *f)
     return json_get(f->holder, PERCENTILES_FEW) && is_ms(sv_of(key)) ? 1 : 0;
 }
 
-/* "full pass" and "full-pass" are full_pass. */
 static enum err copy_path(struct threshold *t, struct sv path)
 {
     if (!path.n || path.n >= sizeof t->path)
         return ERR_USAGE;
     for (size_t i = 0; i < path.n; i++)
-        t->path[i] = path.p[i] == ' ' || path.p[i] == '-' ? '_' : path.p[i];
+        t->path[i] = flat(path.p[i]);
     t->path[path.n] = '\0';
     return ERR_OK;
 }
@@ -175,6 +197,56 @@ static bool is_count(const char *key)
     return strcmp(key, "failed") == 0;
 }
 
+/* Every figure by its whole path, and without its section as lookup has it. */
+static void guess_figures(const struct json *v, const char *path, struct opt_guess *g)
+{
+    char below[128];
+
+    for (const struct json *m = json_first(v); m; m = json_next(m)) {
+        const char *key = json_key(m) ? json_key(m) : json_str(json_get(m, "name"));
+        if (!key || strcmp(key, PERCENTILES_FEW) == 0)
+            continue;
+        str_format(below, sizeof below, "%s%s%s", path, *path ? "." : "", key);
+        if (!is_figure(m)) {
+            guess_figures(m, below, g);
+            continue;
+        }
+        struct sv unitless = sv_of(below);
+        if (is_ms(unitless))
+            below[unitless.n - 3] = '\0';
+        opt_guess_try(g, below);
+        if (strchr(below, '.'))
+            opt_guess_try(g, strchr(below, '.') + 1);
+    }
+}
+
+static enum err no_such_figure(const char *expr, const char *path, const struct json *sample, struct errinfo *ei)
+{
+    struct opt_guess g;
+
+    opt_guess_init(&g, sv_of(path));
+    guess_figures(sample, "", &g);
+    for (int op = 0; op < OP_COUNT; op++) { /* of an operation alone, whichever its figure */
+        char row[64];
+        const char *dot = strchr(path, '.'), *const names[] = {drive_op_key(op), drive_op_text(op)};
+        for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+            str_format(row, sizeof row, "%s%s", names[i], dot ? dot : "");
+            for (char *c = row; *c; c++)
+                *c = flat(*c);
+            if (lookup(sample, row).value)
+                opt_guess_try(&g, row);
+        }
+    }
+    if (g.name[0])
+        return err_set(ei, ERR_USAGE, "--fail-on '%s': there is no such figure%s", SHOWN(sv_of(expr)),
+                       opt_guess_text(&g));
+    return refuse(
+        expr,
+        "there is no such figure; those of --json can be named, such as save.p99, failed, apps.streams_up, and "
+        "those that the command's --help lists",
+        ei);
+}
+
 enum err threshold_parse(struct threshold *t, const char *expr, const struct json *sample, struct errinfo *ei)
 {
     size_t at = strcspn(expr, "<>=!");
@@ -191,11 +263,7 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
         return refuse(expr, "needs the name of a figure in front, such as save.p99<200ms", ei);
     const struct figure f = lookup(sample, t->path);
     if (!f.value)
-        return refuse(
-            expr,
-            "there is no such figure; those of --json can be named, such as save.p99, failed, apps.streams_up, and "
-            "those that the command's --help lists",
-            ei);
+        return no_such_figure(expr, t->path, sample, ei);
     if (!value.n || value.n >= sizeof text)
         return refuse(expr, "needs a number behind the comparison", ei);
     copy_value(text, value);

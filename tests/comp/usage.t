@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use File::Temp qw(tempdir);
+use IO::Socket::INET;
 use Test::More;
 use lib 'tests/lib';
 use Sim;
@@ -73,5 +74,68 @@ for my $args ([qw(run 0 2 2 5)], [qw(run 2 2 2 x)], [qw(run 2 2 2)], [qw(run 2 2
     my $r = sim($args, @away);
     ok $r->{status} eq '2', "sim @$args: status 2" or diag $r->{status}, ' ', $r->{err};
 }
+
+# ---- what somebody may have meant ----
+for (['rnu'], [qw(run 1 1 1 1 --fail-on svae.p99<1s), 'save.p99'], [qw(run 1 1 1 1 --fail-on stream_conect.p99<1s), 'stream_connect.p99'], [qw(check --fail-on fialed==0), 'failed'],
+    [qw(run 1 1 1 1 --fail-on wndow.seconds<1), 'window.seconds'], [qw(check --only ledgr), 'ledger'], [qw(refusals --only over_quotaa), 'over_quota'], [qw(baseline --only dsik), 'disk'],
+    [qw(stack dwon), 'down'], [qw(stack kill redsi), 'redis'], [qw(fixture laod x), 'load'], [qw(check --trace htpc), 'httpc'], [qw(ramp 1 --stop-on p95_uplod<1s), 'p95_upload'],
+    [qw(run 1 1 1 1 --mix slip-mix), 'download']) {
+    my @args = @$_;
+    my $meant = @args > 1 ? pop @args : 'run';
+    spew("$dir/slip-mix", "dwonload 1\n");
+    my $r = sim(\@args, @away);
+    is $r->{status}, 2, "sim @args: status 2";
+    like $r->{err}, qr/did you mean '\Q$meant\E'\?/, "  $meant is named";
+}
+# A row by the name that its table shows: status 3, since it is no mistake.
+for my $name (qw(stream.p95 stream_connect.p95 stream-connect.p95 operations.stream_connect.p95 delete_for_good.failed purge.failed account_set-up.failed)) {
+    my $r = sim([qw(run 1 1 1 1 --fail-on), "$name<1"], @away);
+    is $r->{status}, 3, "--fail-on $name" or diag $r->{err};
+}
+
+# ---- files that people write: with a mark in front, with CR LF, in UTF-16 ----
+my %text = (mix => "download 1\nsave 1\n", users => "ann:secret-of-ann\n", counts => "action,count\ndownload,3\n");
+my %call = (mix => [qw(run 1 1 1 1 --mix)], users => [qw(check --users)], counts => [qw(mix import)]);
+for my $kind (sort keys %text) {
+    my @env = $kind eq 'users' ? (dir => $dir, env => { TMA_URL => 'webdav://127.0.0.1:1/' }) : @away;
+    (my $crlf = $text{$kind}) =~ s/\n/\r\n/g;
+    for (['a mark', "\xef\xbb\xbf$text{$kind}"], ['CR LF', $crlf], ['both', "\xef\xbb\xbf$crlf"]) {
+        spew("$dir/text", $_->[1]);
+        my $r = sim([@{ $call{$kind} }, 'text'], @env);
+        is $r->{status}, $kind eq 'counts' ? 0 : 3, "$kind with $_->[0] is read" or diag $r->{err};
+    }
+    spew("$dir/text", "\xff\xfe" . join '', map { "$_\0" } split //, $text{$kind});
+    my $r = sim([@{ $call{$kind} }, 'text'], @env);
+    is $r->{status}, 2, "$kind in UTF-16 is refused";
+    like $r->{err}, qr/UTF-(?:16|8)/, '  and told what it should be';
+}
+
+# ---- the files of a result: an older one stays until the new one is whole ----
+my @forms = qw(json csv html junit prometheus hdr);
+my @all = map { ("--$_", "r.$_") } @forms;
+my $held = sub { return join ' ', map { slurp("$dir/r.$_") eq "older\n" ? $_ : () } @forms };
+spew("$dir/r.$_", "older\n") for @forms;
+for (['a wrong option', 2, 'check', '--bogus'], ['a server that is away', 3, 'check'], ['a wrong value', 2, qw(run 1 1 1 1 --chaos foo)]) {
+    my ($what, $status, @args) = @$_;
+    is sim([@args, @all], @away)->{status}, $status, $what;
+    is $held->(), "@forms", '  leaves them as they were';
+}
+my $silent = IO::Socket::INET->new(Listen => 5, LocalAddr => '127.0.0.1') or die "listen: $!";
+my $h = sim_start(['http', 'http://127.0.0.1:' . $silent->sockport . '/', qw(-n 1 --timeout 1h), @all], @away);
+ok my $asked = $silent->accept, 'while it runs';
+is $held->(), "@forms", '  they are the older ones';
+kill 'INT', $h->{pid};
+my $first = sim_read($h, 60, sub { $h->{err} =~ /interrupted/ });
+kill 'INT', $h->{pid};
+is sim_finish($h)->{status}, 130, 'interrupted';
+is $held->(), '', '  they are the new ones';
+like slurp("$dir/r.prometheus"), qr/^# TYPE /m, '  whole';
+is_deeply [glob "$dir/*.new"], [], '  and nothing stands beside them';
+is sim([qw(http http://127.0.0.1:1/ --bogus --json first.json)], @away)->{status}, 2, 'where there was none';
+is json_file("$dir/first.json")->{exit}, 2, '  one says that it was refused';
+is sim([qw(http http://127.0.0.1:1/ -q --json same --csv ./same)], @away)->{status}, 2, 'two in one place';
+my $mixed = sim(['http', 'http://127.0.0.1:1/', '--json', '/dev/stdout'], @away, wrap => ['sh', '-c', 'exec "$@" > to-stdout', 'sh']);
+is $mixed->{status}, 1, '/dev/stdout';
+like slurp("$dir/to-stdout"), qr/^not healthy.*\n?.*"command":"http"/ms, '  has the text and the result';
 
 done_testing;

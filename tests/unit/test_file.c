@@ -121,12 +121,97 @@ static void for_a_library(void **state)
     assert_non_null(strstr(ei.msg, "it is a pipe, not a file"));
 }
 
+static void write_bytes(const char *path, const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
+static void what_a_person_wrote(void **state)
+{
+    (void)state;
+    static const struct {
+        struct sv in;
+        const char *out; /* NULL: refused */
+    } rows[] = {
+        {SV("a\r\nb"), "a\r\nb"},
+        {SV("\xef\xbb\xbf"
+            "a"),
+         "a"},
+        {SV("\xef\xbb\xbf"), ""},
+        {SV(""), ""},
+        {SV("\xff\xfe"
+            "a\0b\0"),
+         NULL},
+        {SV("\xfe\xff\0a\0b"), NULL},
+        {SV("a\0b\0"), NULL},
+        {SV("\0a\0b"), NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf text = BUF_INIT(100);
+        struct errinfo ei = {0};
+        write_bytes(at("text"), rows[i].in.p, rows[i].in.n);
+        assert_int_equal(file_read_text(at("text"), &text, ERR_USAGE, &ei), rows[i].out ? ERR_OK : ERR_USAGE);
+        if (rows[i].out)
+            assert_string_equal(buf_cstr(&text), rows[i].out);
+        else
+            assert_non_null(strstr(ei.msg, "UTF-16: save it as UTF-8"));
+        buf_done(&text);
+    }
+    assert_int_equal(unlink(at("text")), 0);
+}
+
+static void holds(const char *path, const char *want)
+{
+    struct buf text = BUF_INIT(100);
+    assert_int_equal(file_read(path, &text, ERR_IO, NULL), ERR_OK);
+    assert_string_equal(buf_cstr(&text), want);
+    buf_done(&text);
+}
+
+static void replaced_whole(void **state)
+{
+    (void)state;
+    struct errinfo ei = {0};
+    struct stat st;
+    char new_text[] = "new", link_to[300], file[300];
+    const struct buf text = {new_text, 3, 0, 3};
+    snprintf(file, sizeof(file), "%s", at("kept"));
+    snprintf(link_to, sizeof(link_to), "%s", at("link"));
+    assert_int_equal(file_replaceable(file, ERR_USAGE, &ei), ERR_OK);
+    assert_int_equal(file_replace(file, &text, &ei), ERR_OK);
+    holds(file, "new");
+    write_bytes(file, "older", 5);
+    assert_int_equal(chmod(file, 0640), 0);
+    assert_int_equal(symlink("kept", link_to), 0);
+    FILE *reader = fopen(file, "r"); /* has the old one to its end */
+    assert_int_equal(file_replace(link_to, &text, &ei), ERR_OK);
+    char line[10] = "";
+    assert_non_null(fgets(line, sizeof(line), reader));
+    assert_string_equal(line, "older");
+    fclose(reader);
+    holds(file, "new");
+    assert_true(lstat(link_to, &st) == 0 && S_ISLNK(st.st_mode));
+    assert_true(stat(file, &st) == 0 && (st.st_mode & 07777) == 0640);
+    assert_int_equal(access(at("kept.new"), F_OK), -1);
+    assert_int_equal(file_replace("/dev/null", &text, &ei), ERR_OK);
+    assert_true(stat("/dev/null", &st) == 0 && S_ISCHR(st.st_mode));
+    assert_int_equal(file_replaceable("/dev/null", ERR_USAGE, &ei), ERR_OK);
+    assert_int_equal(file_replaceable(at("none/x"), ERR_USAGE, &ei), ERR_USAGE);
+    assert_int_equal(file_replaceable("/tmp", ERR_USAGE, &ei), ERR_USAGE);
+    assert_int_equal(file_replace(at("none/x"), &text, &ei), ERR_IO);
+    assert_int_equal(unlink(link_to), 0);
+    assert_int_equal(unlink(file), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_path_names),
-        cmocka_unit_test(a_pipe_that_is_written_into),
-        cmocka_unit_test(for_a_library),
+        cmocka_unit_test(what_a_path_names), cmocka_unit_test(a_pipe_that_is_written_into),
+        cmocka_unit_test(for_a_library),     cmocka_unit_test(what_a_person_wrote),
+        cmocka_unit_test(replaced_whole),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -13,6 +14,12 @@ static void names(void **state)
     for (unsigned i = 0; i < OP_COUNT; i++) {
         enum drive_op op;
         assert_true(drive_op_parse(drive_op_key((enum drive_op)i), &op));
+        assert_int_equal(op, i);
+        char shown[40]; /* as its row is called, with '_' for a blank */
+        snprintf(shown, sizeof(shown), "%s", drive_op_text((enum drive_op)i));
+        for (char *c = shown; *c; c++)
+            *c = *c == ' ' ? '_' : *c;
+        assert_true(drive_op_parse(shown, &op));
         assert_int_equal(op, i);
         weights += drive_op_weight((enum drive_op)i);
     }

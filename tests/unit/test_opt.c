@@ -184,6 +184,27 @@ static void scaled_values(void **state)
     assert_int_equal(opt_parse_size(sv_of("9EiB"), &v), ERR_USAGE);
 }
 
+static void guesses(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"run", "ramp", "reads", "report", "pg", "stream_connect"};
+    static const char *const rows[][2] = {
+        {"rnu", "run"},     {"rum", "run"},        {"reprot", "report"},
+        {"raeds", "reads"}, {"rmpa", "ramp"},      {"stream_conect", "stream_connect"},
+        {"xy", ""},         {"quite_another", ""}, {"", ""}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct opt_guess g;
+        opt_guess_init(&g, sv_of(rows[i][0]));
+        for (size_t k = 0; k < ARRAY_LEN(names); k++)
+            opt_guess_try(&g, names[k]);
+        assert_string_equal(g.name, rows[i][1]);
+        assert_int_equal(opt_guess_text(&g)[0] == '\0', rows[i][1][0] == '\0');
+    }
+    assert_int_equal(opt_distance("ab", "ba"), 1);
+    assert_int_equal(opt_distance("", "abc"), 3);
+    assert_int_equal(opt_distance("kitten", "sitting"), 3);
+}
+
 static void words_of_a_list(void **state)
 {
     (void)state;
@@ -205,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_lines), cmocka_unit_test(bad_lines),     cmocka_unit_test(hostile_arguments),
         cmocka_unit_test(help_wins),  cmocka_unit_test(scaled_values), cmocka_unit_test(words_of_a_list),
+        cmocka_unit_test(guesses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

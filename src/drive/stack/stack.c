@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/opt.h"
 #include "base/own_tree.h"
 #include "base/str.h"
 #include "drive/stack/docker.h"
@@ -124,13 +125,17 @@ static enum err need_stack(const struct stack *s, struct errinfo *ei)
 
 enum err stack_find_part(struct stack *s, const char *name, struct part **out, struct errinfo *ei)
 {
+    struct opt_guess near;
+    opt_guess_init(&near, sv_of(name));
     for (int i = 0; i < PART_COUNT; i++) {
+        opt_guess_try(&near, s->parts[i].ops->name);
         if (strcmp(s->parts[i].ops->name, name) == 0) {
             *out = &s->parts[i];
             return need_stack(s, ei);
         }
     }
-    return err_set(ei, ERR_USAGE, "no part is called '%s': postgres, redis, store or server", SHOWN(sv_of(name)));
+    return err_set(ei, ERR_USAGE, "no part is called '%s'%s", SHOWN(sv_of(name)),
+                   near.name[0] ? opt_guess_text(&near) : ": postgres, redis, store or server");
 }
 
 /* ---- all parts ---- */
