@@ -10,6 +10,7 @@
 #include "checks/runner.h"
 #include "drive/api/api.h"
 #include "drive/api/scheme.h"
+#include "drive/belong.h"
 #include "drive/cmd.h"
 #include "net/guard.h"
 #include "net/httpc.h"
@@ -429,6 +430,10 @@ static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
         return err;
     if (flags & CMD_NEEDS_URL)
         api_space_keep(p->ctx.space, &p->target, p->common->fresh_sign_in);
+    if (flags & CMD_NEEDS_URL && !(flags & CMD_PROVES))
+        err = belong_prove_saying(&p->ctx, NULL, ei);
+    if (err)
+        return err;
     if (flags & CMD_LOADS)
         kill_switch_arm(&p->ctx.kill_switch, &p->ctx, cmd->name, on_stop, p);
     char *baseline = NULL;

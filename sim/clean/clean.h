@@ -27,11 +27,11 @@ struct clean {
     struct clean_account *accounts; /* the administrator's last */
     size_t n_accounts;
     struct map *ours;   /* ids and emails of all users that will go */
-    struct pg_pool *pg; /* NULL: not given or not reachable, why in pg_why; likewise the others */
+    struct pg_pool *pg; /* NULL: not given; likewise the others */
     struct kv *kv;
     struct blob *blob;
     struct work *work;
-    struct errinfo pg_why, kv_why, blob_why;
+    struct errinfo pg_why, kv_why;
     char **paths; /* objects that rows of ours name */
     size_t n_paths;
     char **keys; /* of Redis */

@@ -1,7 +1,7 @@
 /* `sim clean`: takes away what seed, run and refusals made on a server. Nothing happens before it was shown and agreed
  * to. */
 #include "base/mem.h"
-#include "drive/cmd.h"
+#include "drive/belong.h"
 #include "net/loop.h"
 #include "sim/clean/clean.h"
 
@@ -107,6 +107,20 @@ static MAY_YIELD enum err consent(struct command_clean *c, const struct clean_co
     return ERR_OK;
 }
 
+/* What is deleted from a database, a bucket or Redis has to be this server's. */
+static MAY_YIELD enum err prove_parts(struct clean *x, struct errinfo *ei)
+{
+    struct belong b = {.parts = ""};
+    size_t i = 0;
+    while (i < x->n_accounts && !x->accounts[i].api)
+        i++;
+    enum err e = i < x->n_accounts ? belong_prove(x->ctx, x->accounts[i].api, true, &b, ei) : ERR_OK;
+    if (e == ERR_OK && b.parts[0])
+        e = err_set(ei, ERR_ENV, "nothing was removed, since nothing proves that %s is of this server: %s", b.parts,
+                    b.why);
+    return e;
+}
+
 static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_conf *conf, struct errinfo *ei)
 {
     struct clean *x = &c->clean;
@@ -117,6 +131,9 @@ static MAY_YIELD enum err carry_out(struct command_clean *c, const struct clean_
         fprintf(x->ctx->out, "nothing that drivesim made is there\n");
         return ERR_OK;
     }
+    e = prove_parts(x, ei);
+    if (e != ERR_OK)
+        return e;
     clean_print(x);
     bool go = false;
     e = consent(c, conf, &go, ei);
@@ -178,7 +195,7 @@ const struct command cmd_clean = {
                 "sim clean --yes",
     .opts = opts,
     .conf_size = sizeof(struct clean_conf),
-    .flags = CMD_NEEDS_URL,
+    .flags = CMD_NEEDS_URL | CMD_PROVES,
     .verify = verify,
     .run = run_main,
     .sample = sample,

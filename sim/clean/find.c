@@ -1,7 +1,7 @@
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/api/profile.h"
 #include "net/work.h"
-#include "sim/app/profile.h"
 #include "sim/app/turn.h"
 #include "sim/clean/clean.h"
 
@@ -217,28 +217,33 @@ void clean_find_keys(struct clean *c)
 
 /* ---- the whole ---- */
 
-static MAY_YIELD void connect_services(struct clean *c)
+/* What was given and is not to be had would keep what is ours, unsaid. */
+static MAY_YIELD enum err connect_services(struct clean *c, struct errinfo *ei)
 {
     const struct target *t = c->ctx->target;
     const struct blob_conf blob = target_blob_conf(t);
-    if (!t->database_url || pg_pool_new(&c->pg, c->ctx->loop, t->database_url, 1, &c->pg_why) != ERR_OK)
-        c->pg = NULL;
-    if (!t->redis_url || kv_new(&c->kv, c->ctx->loop, t->redis_url, &c->kv_why) != ERR_OK)
-        c->kv = NULL;
-    if (c->kv && kv_ready(c->kv, mono_add(mono_now(), 5 * US_PER_S), &c->kv_why) != ERR_OK)
-        kv_free(&c->kv);
-    if (!target_has_s3(t))
-        return;
+    struct errinfo why = {0};
+    enum err e = t->database_url ? pg_pool_new(&c->pg, c->ctx->loop, t->database_url, 1, ei) : ERR_OK;
+    if (e == ERR_OK && t->redis_url) {
+        e = kv_new(&c->kv, c->ctx->loop, t->redis_url, &why);
+        if (e == ERR_OK)
+            e = kv_ready(c->kv, mono_add(mono_now(), 5 * US_PER_S), &why);
+        if (e != ERR_OK)
+            e = err_set(ei, ERR_ENV, "nothing was removed: REDIS_URL was given and is not to be had: %s",
+                        err_message(&why));
+    }
+    if (e != ERR_OK || !target_has_s3(t))
+        return e;
     c->work = work_new(c->ctx->loop, 4);
-    if (blob_new(&c->blob, c->ctx->loop, c->ctx->http, c->work, &blob, &c->blob_why) != ERR_OK)
-        c->blob = NULL;
+    return blob_new(&c->blob, c->ctx->loop, c->ctx->http, c->work, &blob, ei);
 }
 
 enum err clean_find(struct clean *c, struct errinfo *ei)
 {
-    enum err e = ERR_OK;
     c->ours = map_new();
-    connect_services(c);
+    enum err e = connect_services(c, ei);
+    if (e != ERR_OK)
+        return e;
     if (c->pg)
         e = accounts_of_database(c, ei);
     else
@@ -294,8 +299,7 @@ void clean_print(const struct clean *c)
     if (!c->pg)
         fprintf(
             out,
-            "to be left: the accounts themselves, empty: no call of the server removes them, it takes DATABASE_URL%s\n",
-            c->ctx->target->database_url ? ", which does not answer" : "");
+            "to be left: the accounts themselves, empty: no call of the server removes them, it takes DATABASE_URL\n");
 }
 
 void clean_free(struct clean *c)

@@ -257,8 +257,7 @@ static MAY_YIELD void remove_account(struct clean *c, struct clean_account *a)
     else if (c->pg && a->owner.id)
         remove_rows(c, a);
     else
-        clean_left(c, "the account %s, empty now: DATABASE_URL %s", a->owner.email,
-                   c->ctx->target->database_url ? "does not answer" : "is needed for it");
+        clean_left(c, "the account %s, empty now: DATABASE_URL is needed for it", a->owner.email);
 }
 
 static MAY_YIELD void look_again(struct clean *c)

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "drive/api/caps.h"
+#include "drive/api/profile.h"
 #include "drive/wire.h"
-#include "sim/app/profile.h"
 #include "sim/app/remover.h"
 #include "sim/app/turn.h"
 

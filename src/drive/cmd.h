@@ -45,6 +45,7 @@ enum cmd_flags {
     CMD_NEEDS_URL = 1,       /* TMA_URL must name a server that answers and may be aimed at */
     CMD_THEN_CHECK = 2,      /* the checks follow when it ended well */
     CMD_NO_LOOP = 4,         /* runs without a loop and an HTTP client */
+    CMD_PROVES = 64,         /* proves by itself that the server's parts belong together (belong.h), once it can */
     CMD_LOADS = 32,          /* makes load: 'sim stop' ends it */
     CMD_FAILURES_MATTER = 8, /* failed operations make the exit status 1 unless --fail-on speaks of failures */
 };

@@ -31,6 +31,7 @@ struct target {
     size_t n_logins;
     unsigned name_max;    /* bytes of a file's name, found out likewise; 0: as many as any */
     bool logins_made;     /* found out when the target was asked: with the first one's help seed makes others */
+    unsigned proven;      /* parts that were seen to be this server's own: belong.h */
     bool own_stack;       /* url is that of this folder's stack (.sim) */
     const char *url_from; /* static: "the environment", ".env" or ".sim/env"; NULL without a url */
 };

@@ -6,6 +6,7 @@ package FakeTma;
 #   my $d = FakeTma->new(flavour => 'v3');   # late v3: sub-users, pages, queued work, batches of events
 #   budget => 10000                          # requests in 15 minutes of a client address; a signed-in one counts twice
 #   revives => 1                             # a copy brings back what was deleted in its source
+#   database => URL                          # where it notes heartbeats: its own database, of which a test makes the rows
 #   queue_above => 1000, page_most => 500    # v3: items from which on moving to the trash is queued; of a page at most
 use strict;
 use warnings;
@@ -173,7 +174,12 @@ my %COMMON = (
         $used += length $_->{body} for grep { $_->{account} == $q->{a} && $_->{type} eq 'file' } values %{ $s->{nodes} };
         $s->reply($q, 200, { used => $used, total => 1 << 40, free => (1 << 40) - $used });
     },
-    'POST user/client-heartbeat' => sub { my ($s, $q) = @_; $q->{json}{appVersion} ? $s->reply($q, 200, { ok => $YES }) : $s->fail($q, 400, 'appVersion is required') },
+    'POST user/client-heartbeat' => sub {
+        my ($s, $q) = @_;
+        my $version = $q->{json}{appVersion} or return $s->fail($q, 400, 'appVersion is required');
+        Sim::psql($s->{c}{database}, "INSERT INTO client_heartbeats (user_id, app_version) VALUES ('$q->{a}', '$version')") if $s->{c}{database};
+        return $s->reply($q, 200, { ok => $YES });
+    },
     'GET files/stats' => sub {
         my ($s, $q) = @_;
         my @n = $s->live($q);

@@ -11,9 +11,10 @@ use Sim;
 
 my $dir = tempdir(CLEANUP => 1);
 my $pg = Postgres->new;
-my $d = FakeTma->new;
+my $d = FakeTma->new(database => $pg->url);
 my %opt = (env => { TMA_URL => $d->url, DATABASE_URL => $pg->url }, dir => $dir);
 
+$pg->sql('CREATE TABLE client_heartbeats (user_id text, app_version text)');
 is sim([qw(seed 1 0.01 --bytes-scale 0.01)], env => { TMA_URL => $d->url }, dir => $dir)->{status}, 0, 'seeded';
 
 # The columns of v2 that the checks look at, and the rows that its server would have.

@@ -25,7 +25,7 @@ bool api_went_on(const struct api *a); /* it did so: nobody was signed in */
 /* Signs in for a session that the space then knows. */
 MAY_YIELD enum err api_renew(struct api *a, const char *email, const char *password, struct api_result *r);
 MAY_YIELD enum err api_sign_out(struct api *a, struct api_result *r);
-/* Connects the bucket, unless the server says that this very one is connected already. */
+/* Connects the bucket, unless the server says that one is connected already: belong.h tells whether it is this one. */
 MAY_YIELD enum err api_storage_config(struct api *a, const struct blob_conf *conf, struct api_result *r);
 MAY_YIELD enum err api_heartbeat(struct api *a, struct api_result *r);
 MAY_YIELD enum err api_storage(struct api *a, struct api_storage *out, struct api_result *r);

@@ -192,10 +192,10 @@ enum err tma_storage(struct api *a, struct api_storage *out, struct api_result *
     return err;
 }
 
-static bool is_str(const struct json *j, const char *key, const char *want)
+static bool has_text(const struct json *j, const char *key)
 {
     const char *s = json_str(json_get(j, key));
-    return s && strcmp(s, want) == 0;
+    return s && *s;
 }
 
 static MAY_YIELD enum err put_storage(struct api *a, const struct blob_conf *conf, const struct json *current,
@@ -233,9 +233,10 @@ enum err tma_storage_config(struct api *a, const struct blob_conf *conf, struct 
     struct json *j;
     tma_path(&p, "/api/user/storage-config", NULL, NULL);
     enum err err = tma_call_json(a, &(struct tma_call){.method = "GET", .path = &p}, &j, r);
-    bool same = is_str(j, "endpoint", conf->endpoint) && is_str(j, "bucket", conf->bucket);
+    /* Another one would leave it without its objects: whether it is this one has to be seen otherwise. */
+    bool connected = has_text(j, "endpoint") && has_text(j, "bucket");
     /* A server without the reading call may still have the writing one. */
-    if (!same && (!err || err == ERR_PARSE) && (j || r->status == 404 || r->status == 405))
+    if (!connected && (!err || err == ERR_PARSE) && (j || r->status == 404 || r->status == 405))
         err = put_storage(a, conf, j, r);
     json_free(&j);
     return err;

@@ -1,4 +1,4 @@
-#include "sim/app/profile.h"
+#include "drive/api/profile.h"
 #include "base/json.h"
 #include "base/mem.h"
 
