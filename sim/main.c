@@ -19,6 +19,7 @@
 #include "sim/outputs.h"
 #include "sim/stop/kill_switch.h"
 #include "sim/usage.h"
+#include "store/kv.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -353,6 +354,8 @@ static enum err load_target(struct program *p, struct errinfo *ei)
     p->target.insecure = p->common->insecure;
     p->target.cafile = mem_strdup(p->common->cafile);
     guard_allow(&p->common->allow_hosts);
+    if (!(p->cmd->flags & CMD_SERVES))
+        kv_set_name(KV_CLIENT_NAME);
     p->target.dialect = mem_strdup(p->common->dialect);
     prefer(&p->target.ssh_key, p->common->ssh_key);
     prefer(&p->target.known_hosts, p->common->known_hosts);

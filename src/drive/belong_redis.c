@@ -6,9 +6,10 @@
 #include "drive/belong_impl.h"
 #include <string.h>
 
-#define UP_US    (5 * US_PER_S)
-#define HEARD_US (2 * US_PER_S) /* a message of Redis comes before the answer, or with it */
-#define OUR_NAME "drivesim-proof"
+#define UP_US     (5 * US_PER_S)
+#define HEARD_US  (2 * US_PER_S) /* a message of Redis comes before the answer, or with it */
+#define OUR_NAME  "drivesim-proof"
+#define ANY_OF_US "drivesim" /* what begins so: other commands, and generators that wait for `sim stop` */
 
 /* ---- messages ---- */
 
@@ -113,7 +114,7 @@ static MAY_YIELD bool count_clients(struct proof *p, unsigned *here, unsigned *e
         if (field_is(line, "name=", &who) && sv_eq_cstr(who, OUR_NAME))
             (void)field_is(line, "db=", &ours);
     for (rest = (struct sv){r.s, r.n}; told && ours.p && sv_split(&rest, '\n', &line);)
-        if (!(field_is(line, "name=", &who) && sv_starts(who, SV("drivesim"))) && !subscribes(line) &&
+        if (!(field_is(line, "name=", &who) && sv_starts(who, SV(ANY_OF_US))) && !subscribes(line) &&
             field_is(line, "db=", &db))
             ++*(sv_eq(db, ours) ? here : elsewhere);
     told = told && ours.p;

@@ -45,6 +45,13 @@ struct kv {
     char last_error[160];
 };
 
+static const char *own_name; /* of all connections of this process; NULL: none */
+
+void kv_set_name(const char *name)
+{
+    own_name = name;
+}
+
 /* ---- replies ---- */
 
 static void reply_copy(struct kv_reply *to, const redisReply *from)
@@ -228,6 +235,8 @@ static void greet(struct conn *c)
         redisAsyncCommand(ac, on_greeting, c, "AUTH %s %s", k->user, k->password);
     else if (k->password)
         redisAsyncCommand(ac, on_greeting, c, "AUTH %s", k->password);
+    if (own_name) /* where that is forbidden, it goes without */
+        redisAsyncCommand(ac, NULL, NULL, "CLIENT SETNAME %s", own_name);
     if (c->pubsub) {
         redisAsyncCommand(ac, on_pubsub, c, "PSUBSCRIBE %s", k->pattern);
         return;

@@ -23,6 +23,9 @@ void kv_reply_done(struct kv_reply *r);
  * kv_ready waits for the first connection. ERR_USAGE when it is no such URL, ERR_SAFETY when the guard forbids its
  * host, ERR_ENV for rediss://, which is not spoken. */
 enum err kv_new(struct kv **out, struct loop *l, const char *url, struct errinfo *ei) WARN_UNUSED;
+#define KV_CLIENT_NAME "drivesim-client"
+/* What Redis calls the connections of this process from now on, so that clients can be told from servers; static. */
+void kv_set_name(const char *name);
 enum err kv_url_judge(const char *url, struct errinfo *ei) WARN_UNUSED; /* the same, without connecting */
 /* Running commands end with ERR_KV. */
 void kv_free(struct kv **k);
