@@ -17,11 +17,11 @@ struct belong {
 };
 /* api: signed in to an account of ours; NULL: one is looked for. deletes: the bucket takes more than the server's word.
  * What was proven is not proven again (target->proven).
- * ERR_ENV with a sentence that names the part: it was given and is not to be had, or it is another server's, which takes
- * a contradiction: what the server shows now is not there. That the server does not do as it said (a lost upload, an
- * event that never came) is none: another marker is tried, and then *out says that it is unproven. Parts that a server
- * of the target's kind does not show are not asked, except that Redis, which then serves `sim stop` alone, has to
- * answer. */
+ * ERR_ENV with a sentence that names the part: it was given and is not to be had, or it is another server's, which
+ * takes a contradiction: what the server shows now is not there. That the server does not do as it said (a lost upload,
+ * an event that never came) is none: another marker is tried, and then *out says that it is unproven. Parts that a
+ * server of the target's kind does not show are not asked, except that Redis, which then serves `sim stop` alone, has
+ * to answer. */
 MAY_YIELD enum err belong_prove(const struct cmd_ctx *ctx, struct api *api, bool deletes, struct belong *out,
                                 struct errinfo *ei) WARN_UNUSED;
 /* The same, and prints what is unproven. */
