@@ -39,7 +39,7 @@ struct proof {
 
 /* Connects to what was given. ERR_ENV with the variable's name when it is not to be had. */
 MAY_YIELD enum err belong_reach(struct proof *p, bool shows_inside, struct errinfo *ei) WARN_UNUSED;
-void belong_part_ways(struct proof *p);
+MAY_YIELD void belong_part_ways(struct proof *p);
 void belong_new_name(struct proof *p); /* random, of a marker to be */
 /* What can be proven without making anything; deletes: and is sure enough for that. */
 MAY_YIELD void belong_ask_quietly(struct proof *p, bool deletes);

@@ -58,6 +58,7 @@ static MAY_YIELD bool counter_is_there(struct proof *p)
     str_format(pattern, sizeof pattern, "*%s*", p->name);
     if (httpc_peer_new(&stranger, p->ctx->http, p->ctx->target->url, NULL, NULL) != ERR_OK)
         return false;
+    httpc_peer_count(stranger, cmd_counters(p->ctx, CAUSE_SETUP));
     httpc_peer_header(stranger, WIRE_CSRF_HEADER, WIRE_CSRF_VALUE);
     httpc_peer_header(stranger, WIRE_DESKTOP_HEADER, WIRE_DESKTOP_VALUE);
     bool asked = call(stranger, "POST", "/api/login", body, NULL) == 401;
