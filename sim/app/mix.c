@@ -54,6 +54,8 @@ static enum err unknown_operation(const char *name, unsigned line, struct sv wor
 static enum err parse_line(struct mix *m, const char *name, unsigned line, struct sv text, struct errinfo *ei)
 {
     size_t n = 0;
+    if (memchr(text.p, '\0', text.n))
+        return err_set(ei, ERR_USAGE, "%s line %u: a byte of 0: this is no text", name, line);
     while (n < text.n && !strchr(" \t=:", text.p[n]))
         n++;
     struct sv word = {text.p, n}, number = {text.p + n, text.n - n};
@@ -79,7 +81,7 @@ enum err mix_parse(struct mix *m, const char *name, struct sv text, struct errin
     memset(m, 0, sizeof(*m));
     struct sv line;
     double sum = 0;
-    for (unsigned no = 1; sv_split(&text, '\n', &line); no++) {
+    for (unsigned no = 1; sv_line(&text, &line); no++) {
         const char *comment = line.n ? memchr(line.p, '#', line.n) : NULL;
         if (comment)
             line.n = (size_t)(comment - line.p);

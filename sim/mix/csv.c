@@ -16,7 +16,7 @@ void csv_done(struct csv *c)
 struct sv csv_field(const struct csv *c, unsigned i)
 {
     size_t from = i ? c->ends[i - 1] : 0;
-    return i < c->n ? sv_trim((struct sv){c->text.data + from, c->ends[i] - from}) : (struct sv){"", 0};
+    return i < c->n ? sv_trim((struct sv){buf_cstr(&c->text) + from, c->ends[i] - from}) : (struct sv){"", 0};
 }
 
 static void end_field(struct csv *c)
@@ -36,8 +36,7 @@ static bool is_separator(struct csv *c, int ch)
 static bool at_start(const struct csv *c)
 {
     size_t from = c->n ? c->ends[c->n - 1] : 0;
-    return c->n < CSV_FIELDS_MOST &&
-           sv_trim((struct sv){c->text.data ? c->text.data + from : "", c->text.len - from}).n == 0;
+    return c->n < CSV_FIELDS_MOST && sv_trim((struct sv){buf_cstr(&c->text) + from, c->text.len - from}).n == 0;
 }
 
 static enum err wrong(const struct csv *c, const char *what, struct errinfo *ei)
@@ -49,10 +48,12 @@ static enum err put(struct csv *c, int ch, struct errinfo *ei)
 {
     if (buf_append_char(&c->text, (char)ch))
         return wrong(c, "longer than 1 MiB: is a quote missing?", ei);
-    if (c->line == 1 && c->n == 0 && sv_eq_cstr((struct sv){c->text.data, c->text.len}, "\xef\xbb\xbf"))
+    if (c->line == 1 && c->n == 0 && sv_eq_cstr((struct sv){buf_cstr(&c->text), c->text.len}, "\xef\xbb\xbf"))
         buf_reset(&c->text); /* the mark that some programs begin UTF-8 with */
     return ERR_OK;
 }
+
+static const char no_text[] = "a byte of 0: this is no text in UTF-8";
 
 /* What a byte outside of quotes, or one within, is to the record. */
 enum step { MORE, QUOTE, END };
@@ -61,7 +62,7 @@ static enum err plain(struct csv *c, int ch, enum step *next, struct errinfo *ei
 {
     *next = MORE;
     if (ch == '\0')
-        return wrong(c, "a byte of 0: this is no text in UTF-8", ei);
+        return wrong(c, no_text, ei);
     if (ch == '\n' || ch == EOF)
         *next = END;
     else if (ch == '"' && at_start(c))
@@ -76,6 +77,8 @@ static enum err plain(struct csv *c, int ch, enum step *next, struct errinfo *ei
 static enum err quoted(struct csv *c, int ch, enum step *next, struct errinfo *ei)
 {
     *next = QUOTE;
+    if (ch == '\0')
+        return wrong(c, no_text, ei);
     if (ch == EOF)
         return wrong(c, "a quote that is not closed", ei);
     if (ch == '\n')
@@ -91,6 +94,18 @@ static enum err quoted(struct csv *c, int ch, enum step *next, struct errinfo *e
     return put(c, ch, ei);
 }
 
+/* Outside of quotes LF, CRLF and CR alone end a line. */
+static int next_char(struct csv *c, enum step step)
+{
+    int ch = getc(c->f);
+    if (ch != '\r' || step == QUOTE)
+        return ch;
+    int then = getc(c->f);
+    if (then != '\n')
+        ungetc(then, c->f);
+    return '\n';
+}
+
 static enum err read_record(struct csv *c, bool *more, struct errinfo *ei)
 {
     enum step step = MORE;
@@ -100,7 +115,7 @@ static enum err read_record(struct csv *c, bool *more, struct errinfo *ei)
     c->n = 0;
     c->line = c->behind + 1;
     while (!err && step != END) {
-        ch = getc(c->f);
+        ch = next_char(c, step);
         err = step == QUOTE ? quoted(c, ch, &step, ei) : plain(c, ch, &step, ei);
     }
     if (ch == '\n')

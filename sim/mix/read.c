@@ -36,7 +36,7 @@ static bool is_frame(const struct csv *c)
 {
     struct sv s = csv_field(c, 0);
     size_t n = 0;
-    if (s.p[0] == '#' || (c->n == 1 && s.p[0] == '(' && s.p[s.n - 1] == ')'))
+    if (sv_starts(s, SV("#")) || (c->n == 1 && sv_starts(s, SV("(")) && sv_ends(s, SV(")"))))
         return true;
     while (n < s.n && (s.p[n] == '-' || s.p[n] == '+'))
         n++;

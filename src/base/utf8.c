@@ -26,6 +26,17 @@ size_t utf8_next(struct sv s)
     return overlong || surrogate || beyond ? 0 : len;
 }
 
+uint32_t utf8_code(struct sv s)
+{
+    const unsigned char *p = (const unsigned char *)s.p;
+    size_t len = announced(p[0]);
+    uint32_t code = len == 1 ? p[0] : p[0] & (0xFFu >> (len + 1));
+
+    for (size_t i = 1; i < len; i++)
+        code = code << 6 | (p[i] & 0x3F);
+    return code;
+}
+
 /* How far a sequence that utf8_next refuses goes well: what one replacement character stands for. */
 static size_t broken_part(struct sv s)
 {
@@ -63,6 +74,16 @@ bool utf8_valid(struct sv s)
         s = (struct sv){s.p + len, s.n - len};
     }
     return true;
+}
+
+bool utf8_has_controls(struct sv s)
+{
+    for (size_t i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c < 0x20 || c == 0x7f || (c == 0xc2 && (unsigned char)s.p[i + 1] < 0xa0))
+            return true;
+    }
+    return false;
 }
 
 size_t utf8_length(struct sv s)

@@ -5,7 +5,9 @@
 #include "base/str.h"
 
 size_t utf8_next(struct sv s); /* bytes of the well-formed code point at the front; 0: none */
+uint32_t utf8_code(struct sv s); /* that code point; s must begin with one */
 bool utf8_valid(struct sv s);
+bool utf8_has_controls(struct sv s); /* U+0000 to U+001F, U+007F to U+009F; s must be valid */
 /* Appends s decoded as the WHATWG Encoding standard does it: each maximal part of a broken sequence is one U+FFFD. */
 enum err utf8_append_repaired(struct buf *out, struct sv s) WARN_UNUSED;
 size_t utf8_length(struct sv s);                /* code points; s must be valid */

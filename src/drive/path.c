@@ -27,8 +27,6 @@ static const char *bad_byte(struct sv name)
 {
     for (size_t i = 0; i < name.n; i++) {
         unsigned char c = (unsigned char)name.p[i];
-        if (c < 0x20 || c == 0x7f)
-            return "a name must not contain control characters";
         if (strchr(barred, c))
             return "a name must not contain any of / \\ : * ? \" < > |";
         /* U+FFFE and U+FFFF are EF BF BE and EF BF BF. */
@@ -38,17 +36,52 @@ static const char *bad_byte(struct sv name)
     return NULL;
 }
 
+/* White space and what Unicode calls default-ignorable (zero width, bidi controls, fillers, tags): nobody sees them. */
+static bool is_invisible(uint32_t code)
+{
+    static const uint32_t ranges[][2] = {
+        {' ', ' '},         {0xA0, 0xA0},     {0xAD, 0xAD},     {0x34F, 0x34F},     {0x61C, 0x61C},
+        {0x115F, 0x1160},   {0x1680, 0x1680}, {0x17B4, 0x17B5}, {0x180B, 0x180F},   {0x2000, 0x200F},
+        {0x2028, 0x202F},   {0x205F, 0x206F}, {0x3000, 0x3000}, {0x3164, 0x3164},   {0xFE00, 0xFE0F},
+        {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFF8}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A},
+        {0xE0000, 0xE0FFF},
+    };
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (code >= ranges[i][0] && code <= ranges[i][1])
+            return true;
+    return false;
+}
+
+/* Nothing to see, or what looks like "." or "..": the name is valid UTF-8. */
+static bool shows_nothing(struct sv name)
+{
+    size_t dots = 0;
+    while (name.n) {
+        size_t len = utf8_next(name);
+        if (*name.p == '.')
+            dots++;
+        else if (!is_invisible(utf8_code(name)))
+            return false;
+        name = (struct sv){name.p + len, name.n - len};
+    }
+    return dots <= 2;
+}
+
 static const char *name_problem(struct sv name)
 {
     if (sv_trim(name).n == 0)
         return "a name must not be empty";
     if (!utf8_valid(name))
         return "a name must be valid UTF-8";
+    if (utf8_has_controls(name))
+        return "a name must not contain control characters";
     const char *bad = bad_byte(name);
     if (bad)
         return bad;
     if (sv_eq_cstr(name, ".") || sv_eq_cstr(name, ".."))
         return "a name must not be . or ..";
+    if (shows_nothing(name))
+        return "a name must show something: this one is of white space and invisible characters alone";
     if (name.p[0] == ' ' || name.p[name.n - 1] == ' ')
         return "a name must not start or end with a space";
     if (name.p[name.n - 1] == '.')

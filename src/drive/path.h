@@ -3,9 +3,10 @@
 /* Names: what the API allows (drive-api.md 3) and how a taken name is renamed. One policy for client, server and
  * checks, and one for every protocol. Pure. Layer 2.
  *
- * The policy: valid UTF-8; not empty or only white space; no control characters (U+0000-001F, U+007F); none of
- * / \ : * ? " < > |; not "." or ".."; neither U+FFFE nor U+FFFF (XML cannot carry them); no leading or trailing space,
- * no trailing dot and no Windows device name, with or without an extension (some clients can't hold those). */
+ * The policy: valid UTF-8; not empty, nor of white space and invisible characters alone (nor these and a dot or two);
+ * no control characters (U+0000-001F, U+007F-009F); none of / \ : * ? " < > |; not "." or ".."; neither U+FFFE nor
+ * U+FFFF (XML cannot carry them); no leading or trailing space, no trailing dot and no Windows device name, with or
+ * without an extension (some clients can't hold those). */
 #include "base/str.h"
 
 /* NULL when allowed, else a static sentence saying which rule the name breaks. */

@@ -205,6 +205,8 @@ static enum err users_line(struct target *t, struct sv line, const char *file, i
     size_t n = 0;
     if (text.n == 0 || text.p[0] == '#')
         return ERR_OK;
+    if (memchr(text.p, '\0', text.n))
+        return err_set(ei, ERR_USAGE, "%s line %d: a byte of 0: this is no text", file, number);
     while (n < text.n && !strchr(": \t", text.p[n]))
         n++;
     bool has = n < text.n;
@@ -221,7 +223,7 @@ static enum err users_of_file(struct target *t, const char *file, struct errinfo
     struct buf text = BUF_INIT(USERS_FILE_MAX);
     enum err err = file_read_text(file, &text, ERR_USAGE, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line;
-    for (int i = 1; !err && sv_split(&rest, '\n', &line); i++)
+    for (int i = 1; !err && sv_line(&rest, &line); i++)
         err = users_line(t, line, file, i, ei);
     buf_done(&text);
     return err;

@@ -127,6 +127,41 @@ subtest 'chunked bodies' => sub {
     $s = $server->connect;
     print {$s} head('POST /api/user/client-heartbeat', %json, 'Transfer-Encoding' => 'chunked', 'Content-Length' => 3), 'abc';
     is answer($s)->{status}, 400, 'two lengths';
+    my $hex = sprintf '%x', length $beat;
+    for my $end ('', "\n", "\r", "XY") {
+        $s = $server->connect;
+        print {$s} head('POST /api/user/client-heartbeat', %json, 'Transfer-Encoding' => 'chunked'), "$hex\r\n$beat$end", "0\r\n\r\n", head('GET /health');
+        my $r = answer($s);
+        is $r->{status}, 400, 'a chunk that ends in ' . (length $end ? unpack 'H*', $end : 'nothing');
+        is $r->{headers}{connection}, 'close', '… closes';
+        is rest($s), '', '… and nothing behind it is a request';
+    }
+};
+
+subtest 'bodies that would be stored as something else' => sub {
+    my %up = (%auth, 'X-Requested-With' => 'XMLHttpRequest', 'Content-Type' => 'multipart/form-data; boundary=b');
+    my $body = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nx\r\n--b--\r\n";
+    for my $path ('/api/files/upload', '/api/files/x/replace') {
+        my $r = $server->call('POST', $path, $body, %up, 'Content-Range' => 'bytes 0-0/5');
+        is $r->{status}, 400, "$path: a part is not taken for the whole";
+        like $r->{json}{message}, qr/Content-Range/, '… and why';
+        for my $coding ('gzip', 'br', 'gzip, identity', 'aws-chunked') {
+            $r = $server->call('POST', $path, $body, %up, 'Content-Encoding' => $coding);
+            is $r->{status}, 415, "$path: $coding";
+            is $r->{headers}{'accept-encoding'}, 'identity', '… told what is taken';
+        }
+        $r = $server->call('POST', $path, $body, %up, 'Content-Encoding' => 'identity');
+        isnt $r->{status}, 415, "$path: identity is none";
+    }
+    is $server->call('GET', '/api/files', undef, %auth, 'Content-Range' => 'bytes 0-0/5', 'Content-Encoding' => 'gzip')->{status}, 200, 'no body, no harm';
+};
+
+subtest 'names that nobody sees, or with control characters' => sub {
+    for my $name ("a\x{85}b", "\x{9f}", "\x{200b}", "\x{202e}\x{2066}", "\x{a0}", "\x{2028}", "\x{feff}", ".\x{200b}", "\x{3000}\x{2029}") {
+        my $r = $server->call('POST', '/api/files/folder', { name => $name }, %auth);
+        is $r->{status}, 422, join ' ', map { sprintf 'U+%04X', ord } split //, $name;
+    }
+    is $server->call('POST', '/api/files/folder', { name => $_ }, %auth)->{status}, 201, 'a name with something to see' for "a\x{200b}b", "\x{c5}", "\x{2764}\x{fe0f}";
 };
 
 subtest 'clients that are slow or say nothing' => sub {

@@ -15,12 +15,15 @@ struct parsed {
 
 static void note(struct parsed *o, const struct head_info *i)
 {
-    MUST(i->method && i->path.n > 0 && i->path.p[0] == '/');
+    MUST(i->method && i->path.n > 0 && (i->path.p[0] == '/' || sv_eq_cstr(i->path, "*")));
     MUST(i->n_headers <= HEAD_HEADERS_MAX && i->content_length >= -1);
     MUST(!(i->chunked && i->content_length >= 0)); /* two lengths are how requests are smuggled */
     MUST(!buf_appendf(&o->log, "%s " SV_FMT " ? " SV_FMT " %lld %d%d%d%d%d", i->method, SV_ARG(i->path),
                       SV_ARG(i->query), (long long)i->content_length, i->chunked, i->keep_alive, i->http10,
                       i->expect_100, i->expect_other));
+    for (size_t k = 0; k < i->n_headers; k++)
+        for (size_t at = 0; at < i->headers[k].value.n; at++)
+            MUST((unsigned char)i->headers[k].value.p[at] >= ' ' || i->headers[k].value.p[at] == '\t');
     for (size_t k = 0; k < i->n_headers; k++)
         MUST(!buf_appendf(&o->log, "\n" SV_FMT ": " SV_FMT, SV_ARG(i->headers[k].name), SV_ARG(i->headers[k].value)));
 }

@@ -26,7 +26,7 @@ static void note(void *arg, const struct sse_event *ev)
     note_event(arg, (struct sv){ev->type, ev->type_n}, sv_of(ev->id), (struct sv){ev->data, ev->data_n});
 }
 
-/* Pieces that end at each of next(at); the parser sees memory of their exact size. */
+/* In pieces; one that is more than half of the text is given in memory of its exact size, where an overrun shows. */
 static enum err feed(const char *p, size_t n, size_t (*piece_at)(size_t at, size_t how), size_t how, struct seen *seen)
 {
     struct sse s;
@@ -38,8 +38,8 @@ static enum err feed(const char *p, size_t n, size_t (*piece_at)(size_t at, size
     for (size_t at = 0; at < n && !err;) {
         size_t piece = piece_at(at, how);
         piece = piece < n - at ? piece : n - at;
-        char *exact = mem_dup(p + at, piece);
-        err = sse_feed(&s, exact, piece);
+        char *exact = piece > n / 2 ? mem_dup(p + at, piece) : NULL;
+        err = sse_feed(&s, exact ? exact : p + at, piece);
         mem_free(exact);
         at += piece;
     }

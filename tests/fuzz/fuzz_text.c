@@ -5,6 +5,7 @@
 #include "base/digest.h"
 #include "base/opt.h"
 #include "base/utf8.h"
+#include "drive/path.h"
 #include "fuzz.h"
 #include "net/http_url.h"
 #include "store/pg_url.h"
@@ -99,6 +100,29 @@ static void read_urls(const char *z)
     (void)!pg_url_judge(z, &ei);
 }
 
+/* What is repaired is valid, and stays as it is when it is repaired again; lines are the text without its line ends. */
+static void read_text(struct sv s)
+{
+    struct buf once = BUF_INIT(16 << 20), twice = BUF_INIT(16 << 20);
+    MUST(utf8_append_repaired(&once, s) == ERR_OK);
+    MUST(utf8_valid((struct sv){buf_cstr(&once), once.len}) && (!utf8_valid(s) || same(&once, s)));
+    MUST(utf8_append_repaired(&twice, (struct sv){buf_cstr(&once), once.len}) == ERR_OK);
+    MUST(same(&twice, (struct sv){buf_cstr(&once), once.len}));
+    struct sv rest = s, line;
+    size_t in_lines = 0, ends = 0;
+    while (sv_line(&rest, &line)) {
+        in_lines += line.n;
+        MUST(!memchr(line.p, '\n', line.n) && !memchr(line.p, '\r', line.n));
+    }
+    for (size_t i = 0; i < s.n; i++)
+        ends += s.p[i] == '\n' || s.p[i] == '\r';
+    MUST(in_lines + ends == s.n);
+    if (!path_name_problem_file(s))
+        MUST(s.n > 0 && utf8_valid(s) && !utf8_has_controls(s));
+    buf_done(&once);
+    buf_done(&twice);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size > 4096)
@@ -108,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_numbers(s, z);
     read_time(z);
     code(s);
+    read_text(s);
     show(s);
     read_urls(z);
     mem_free(exact);

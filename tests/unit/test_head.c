@@ -1,4 +1,5 @@
 /* Request heads: what is taken, what is refused and how, the same at every split of the bytes. */
+#include "server/http/chunked.h"
 #include "server/http/head.h"
 #include "unit.h"
 #include <string.h>
@@ -53,6 +54,44 @@ static const struct {
     {"GET / HTTP/1.1\r\nHost: a\r\nX: a\rb\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
     {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505, NULL, NULL, NULL, 0, false, false, false},
     {"GET / HTTP/1.2\r\nHost: a\r\n\r\n", 505, NULL, NULL, NULL, 0, false, false, false},
+    /* Each a way to be read differently by two servers. */
+    {"GET / HTTP/1.1\nHost: a\n\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\n\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET /a b HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1 \r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"get / HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX: a\x01z\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX: a\x7fz\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\n: b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX\t: b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a\r\nX(: b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a, b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
+    {"GET / HTTP/1.1\r\nHost: [::1]:80\r\nX:\tb\tc\xC3\xA9\r\n\r\n", 0, "GET", "/", "", -1, false, true, false},
+    {"GET / HTTP/1.1\r\nHost:\r\n\r\n", 0, "GET", "/", "", -1, false, true, false},
+    {"POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", 400, NULL, NULL, NULL, 0,
+     false, false, false},
+    {"POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n", 501, NULL, NULL, NULL, 0, false,
+     false, false},
+    {"POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: identity\r\n\r\n", 501, NULL, NULL, NULL, 0, false, false,
+     false},
+    {"POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \"chunked\"\r\n\r\n", 501, NULL, NULL, NULL, 0, false, false,
+     false},
+    {"POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\x0b"
+     "chunked\r\n\r\n",
+     400, NULL, NULL, NULL, 0, false, false, false},
+    {"POST /u HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n", 501, NULL, NULL, NULL, 0, false, false, false},
     {"GET nonsense HTTP/1.1\r\nHost: a\r\n\r\n", 400, NULL, NULL, NULL, 0, false, false, false},
     {"\x16\x03\x01\x02", 400, NULL, NULL, NULL, 0, false, false, false},
 };
@@ -174,6 +213,44 @@ static const struct {
     {"0\r\n\r\n", "", false},
     {"A\r\n0123456789\r\n000\r\n\r\n", "0123456789", false},
     {"5\r\nhelloX\r\n0\r\n\r\n", NULL, true},
+    /* No CRLF behind the data, or another end of a line. */
+    {"5\r\nhello0\r\n\r\n", NULL, true},
+    {"5\r\nhello\n0\r\n\r\n", NULL, true},
+    {"5\r\nhello\r0\r\n\r\n", NULL, true},
+    {"5\r\nhello\n\r0\r\n\r\n", NULL, true},
+    {"5\r\nhelloXY0\r\n\r\n", NULL, true},
+    {"5\r\nhello\r\n\r\n0\r\n\r\n", NULL, true},
+    {"5\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5\rhello\r\n0\r\n\r\n", NULL, true},
+    {"5\r\nhello\r\n0\n\n", NULL, true},
+    {"5\r\nhello\r\n0\r\n\n", NULL, true},
+    {"5\r\nhello\r\n0\r\nX: y\n\r\n", NULL, true},
+    /* Extensions, which may hold no line's end either, and sizes. */
+    {"5;a\r\nhello\r\n0;b=c\r\n\r\n", "hello", false},
+    {"5 ; a = \"\\;x\"\r\nhello\r\n0\r\n\r\n", "hello", false},
+    {"5;a\nx\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5;a\rx\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5;a=\"\n\"\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5;\x01\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5 \r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5 5\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {" 5\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"0x5\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"5h\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"+5\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {";a\r\nhello\r\n0\r\n\r\n", NULL, true},
+    {"\r\n0\r\n\r\n", NULL, true},
+    {"0000000000000000000005\r\nhello\r\n0\r\n\r\n", "hello", false},
+    {"000000000000000000000000000000000000000005\r\n", NULL, true},
+    {"FFFFFFFFFFFFFFFF\r\n", NULL, true},
+    /* Trailers. */
+    {"0\r\nX-Y: z\r\nA:\r\n\r\n", "", false},
+    {"0\r\n X: y\r\n\r\n", NULL, true},
+    {"0\r\nX : y\r\n\r\n", NULL, true},
+    {"0\r\nX\r\n\r\n", NULL, true},
+    {"0\r\n: y\r\n\r\n", NULL, true},
+    {"0\r\nX: \x01\r\n\r\n", NULL, true},
+    {"0\r\nGET / HTTP/1.1\r\n\r\n", NULL, true},
     {"g\r\n", NULL, true},
     {"-1\r\n", NULL, true},
     {"11111111111111111\r\n", NULL, true},
@@ -209,6 +286,34 @@ static void test_chunked_at_every_split(void **state)
     }
 }
 
+/* What is read and dropped is bounded, whatever it is; the data is not. */
+static void test_what_stands_beside_the_chunks_is_bounded(void **state)
+{
+    (void)state;
+    static const char *const starts[] = {"5;", "5 ", "5;a=\"", "0\r\nX", "0\r\nX: "};
+    static const char fill[] = {'a', ' ', 'a', 'a', 'a'};
+    for (size_t i = 0; i < ARRAY_LEN(starts); i++) {
+        struct chunked c = {0};
+        size_t used, got, fed = 0;
+        bool end;
+        char dst[64];
+        enum err err = chunked_feed(&c, starts[i], strlen(starts[i]), &used, dst, &got, &end);
+        for (; !err && fed < 10 * CHUNKED_ASIDE_MAX; fed++)
+            err = chunked_feed(&c, &fill[i], 1, &used, dst, &got, &end);
+        assert_int_equal(err, ERR_PROTO);
+        assert_in_range(fed, CHUNKED_ASIDE_MAX - 16, CHUNKED_ASIDE_MAX + 16);
+        assert_int_equal(chunked_feed(&c, "0\r\n\r\n", 5, &used, dst, &got, &end), ERR_PROTO);
+    }
+    struct chunked c = {0};
+    for (int i = 0; i < 100000; i++) {
+        size_t used, got;
+        bool end;
+        char dst[64];
+        assert_int_equal(chunked_feed(&c, "1\r\nx\r\n", 6, &used, dst, &got, &end), ERR_OK);
+        assert_int_equal(got, 1);
+    }
+}
+
 static void test_chunked_leaves_the_next_request(void **state)
 {
     (void)state;
@@ -234,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_knows_when_it_started),
         cmocka_unit_test(test_chunked_at_every_split),
+        cmocka_unit_test(test_what_stands_beside_the_chunks_is_bounded),
         cmocka_unit_test(test_chunked_leaves_the_next_request),
     };
     return cmocka_run_group_tests_name("head", tests, NULL, NULL);

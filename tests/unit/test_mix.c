@@ -32,6 +32,8 @@ static void test_parse(void **state)
     } rows[] = {
         {"download 1\nsave 3\n", ERR_OK, NULL},
         {"# all\n\n download = 0.5 # half\r\nsave:\t2", ERR_OK, NULL},
+        {"download 1\rsave 3\r", ERR_OK, NULL},
+        {"download 1\r\rsave\r", ERR_USAGE, "line 3: save needs a weight"},
         {"", ERR_USAGE, "no action"},
         {"download 0\n", ERR_USAGE, "no action"},
         {"download\n", ERR_USAGE, "line 1: download needs a weight"},
@@ -44,6 +46,10 @@ static void test_parse(void **state)
         {"save 1\nsave 2\n", ERR_USAGE, "line 2: save is there twice"},
         {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1\n", ERR_USAGE, "is not an action"},
     };
+    struct errinfo why = {0};
+    struct mix none;
+    assert_int_equal(mix_parse(&none, "day.mix", SV("save 1\ndown\0load 1\n"), &why), ERR_USAGE);
+    assert_non_null(strstr(why.msg, "line 2: a byte of 0"));
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct mix m;
         struct errinfo ei = {0};

@@ -32,6 +32,8 @@ static void test_every_form_gives_the_same_counts(void **state)
         "action,actions\nfile.download,3\nfile.update,2\nauth.login,1\n",
         "\xef\xbb\xbf\"action\";\"count\"\r\n\"file.download\";3\r\nfile.update;2\r\nauth.login;1\r\n",
         " action | actions \n--------+--------\n file.download | 3\n file.update | 2\n auth.login | 1\n(3 rows)\n\n",
+        "action,actions\rfile.download,3\rfile.update,2\r\rauth.login,1\r",
+        "action,actions\r\n\r\n\"file.download\",\"3\"\r\nfile.update,2,,,\r\nauth.login,\"1\"",
         "# by hand\nfile.download\t1\nfile.download\t2\nfile.update\t2\nauth.login\t1",
         "N,Action\n3,file.download\n2,file.update\n1,auth.login\n",
         "id,action,status,metadata\n"
@@ -66,6 +68,26 @@ static void test_what_is_no_count_is_refused_with_its_line(void **state)
         {SV("action,count\n,4\n"), "line 2: no action"},
         {SV("a,1\n\"b,2\n"), "line 2: a quote that is not closed"},
         {SV("a\0,1\n"), "line 1: a byte of 0"},
+        {SV("\"a\0\",1\n"), "line 1: a byte of 0"},
+        {SV("\0"), "line 1: a byte of 0"},
+        {SV(","), "line 1: no action"},
+        {SV(",\n"), "line 1: no action"},
+        {SV("|"), "line 1: no action"},
+        {SV(";;;"), "line 1: no action"},
+        {SV("\t|\n"), "line 1: no action"},
+        {SV(",1\n"), "line 1: no action"},
+        {SV("\"\",1\n"), "line 1: no action"},
+        {SV("\xef\xbb\xbf,1\n"), "line 1: no action"},
+        {SV("\n\n,\n"), "line 3: no action"},
+        {SV("\""), "line 1: a quote that is not closed"},
+        {SV("\"\"\""), "line 1: a quote that is not closed"},
+        {SV("action,count\r,4\r"), "line 2: no action"},
+        {SV("action\nfile.download\n\"\"\n,\n"), "line 4: no action"},
+        {SV("file.download,\n"), "line 1: file.download needs its count"},
+        {SV("file.download,NULL\n"), "line 1: file.download needs its count"},
+        {SV("\x7f"
+            "ELF\x02\x01"),
+         "line 1: "},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct mix_counts c;
@@ -73,6 +95,22 @@ static void test_what_is_no_count_is_refused_with_its_line(void **state)
         assert_int_equal(import(rows[i].text.p, rows[i].text.n, &c, &ei), ERR_USAGE);
         assert_non_null(strstr(ei.msg, "log.csv"));
         assert_non_null(strstr(ei.msg, rows[i].says));
+        mix_counts_done(&c);
+    }
+}
+
+/* Nothing at all, and what holds no record, is no crash and no count. */
+static void test_texts_without_a_record(void **state)
+{
+    (void)state;
+    static const struct sv texts[] = {SV("\n"),           SV("\r\n\r\n"), SV("\xef\xbb\xbf"),           SV("\"\""),
+                                      SV("\"\"\n\"\"\n"), SV("#"),        SV("action,count"),           SV("action"),
+                                      SV("()"),           SV("-"),        SV("-----+-----\n(0 rows)\n")};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct mix_counts c;
+        struct errinfo ei = {0};
+        assert_int_equal(import(texts[i].p, texts[i].n, &c, &ei), ERR_OK);
+        assert_int_equal(c.n, 0);
         mix_counts_done(&c);
     }
 }
@@ -187,6 +225,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_form_gives_the_same_counts),
         cmocka_unit_test(test_what_is_no_count_is_refused_with_its_line),
+        cmocka_unit_test(test_texts_without_a_record),
         cmocka_unit_test(test_a_thousand_actions_are_no_log),
         cmocka_unit_test(test_the_mix_reads_back_as_the_counts),
         cmocka_unit_test(test_counts_beyond_a_weight_keep_their_shares),

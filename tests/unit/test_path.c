@@ -38,7 +38,35 @@ static void allowed_and_barred(void **state)
         {"\xF0\x9F\x8C\x8D.txt", true, true},
         {"Am\xC3\xA9lie.txt", true, true},
         {"Ame\xCC\x81lie.txt", true, true},
-        {"a\xC2\x85z", true, true},     /* U+0085 */
+        {"a\xC2\x85z", false, false},   /* U+0085 */
+        {"a\xC2\x80", false, false},    /* U+0080 */
+        {"\xC2\x9Fz", false, false},    /* U+009F */
+        {"a\xC2\xA0z", true, true},     /* U+00A0 */
+        {"a\xC3\x85z", true, true},     /* U+00C5 */
+        {"a\xE2\x80\x8Bz", true, true}, /* U+200B */
+        {"a\xE2\x80\xAEz", true, true}, /* U+202E */
+        {"\xE2\x80\x8B", false, false}, /* of such alone */
+        {"\xE2\x80\x8B\xE2\x80\x8D\xEF\xBB\xBF", false, false},
+        {"\xE2\x80\xAE", false, false},
+        {"\xE2\x81\xA6\xE2\x81\xA9", false, false}, /* U+2066 U+2069 */
+        {"\xE2\x80\xA8", false, false},             /* U+2028 */
+        {"\xE2\x80\xA9", false, false},             /* U+2029 */
+        {"\xC2\xA0", false, false},
+        {"\xE3\x80\x80", false, false}, /* U+3000 */
+        {"\xE1\x9A\x80", false, false}, /* U+1680 */
+        {"\xE3\x85\xA4", false, false}, /* U+3164 */
+        {"\xC2\xAD", false, false},
+        {"\xF3\xA0\x80\xA0", false, false}, /* U+E0020 */
+        {"\xEF\xB8\x8F", false, false},     /* U+FE0F */
+        {".\xE2\x80\x8B", false, false},
+        {"\xE2\x80\x8B..", false, false},
+        {".\xC2\xA0.", false, false},
+        {"...\xE2\x80\x8B", true, true},
+        {"\xE2\x9D\xA4\xEF\xB8\x8F", true, true}, /* a heart and its selector */
+        {"a\xF0\x9F\xBF\xBE", true, true},        /* U+1FFFE: XML can carry it */
+        {"a\xEF\xB7\x90", true, true},            /* U+FDD0 */
+        {"a\xF4\x90\x80\x80", false, false},      /* above U+10FFFF */
+        {"a\xE0\x80\xAF", false, false},
         {"a\xE2\x80\xA8z", true, true}, /* U+2028 */
         {"\xEF\xBB\xBFmark.txt", true, true},
         {"CONSOLE", true, true},

@@ -92,11 +92,9 @@ static void read_name(struct reading *in, const struct json *v)
         complain(in, "name", "a name must have at most 100 characters");
         return;
     }
-    for (const char *p = s; *p; p++) {
-        if ((unsigned char)*p < ' ') {
-            complain(in, "name", "a name must not contain control characters");
-            return;
-        }
+    if (utf8_has_controls(sv_of(s))) {
+        complain(in, "name", "a name must not contain control characters");
+        return;
     }
     in->out->name = arena_strdup(in->r->mem, s);
 }

@@ -1,7 +1,9 @@
-/* http-parser is paused when the head is complete and resumed for a chunked body only: bodies with a length are counted
- * by body.c, so that the parser never sees them. Offsets instead of pointers are kept while the text may still move. */
+/* http-parser is paused when the head is complete and never resumed: it takes a chunk's end on trust, so that bodies
+ * are ours (body.c, chunked.c). What it lets pass in a head although RFC 9112 bars it is looked for once the head is
+ * whole. Offsets instead of pointers are kept while the text may still move. */
 #include "server/http/head.h"
 #include "base/mem.h"
+#include "server/http/chunked.h"
 #include <ctype.h>
 #include <http_parser.h>
 #include <string.h>
@@ -15,13 +17,12 @@ struct head {
     struct buf text;
     struct span target, name[HEAD_HEADERS_MAX], value[HEAD_HEADERS_MAX];
     size_t n;
-    bool in_value, complete, body_end;
+    bool in_value, complete;
     const char *problem;
     int status;
     struct head_info info;
     struct http_header headers[HEAD_HEADERS_MAX];
-    char *dst;
-    size_t got;
+    struct chunked body;
 };
 
 static const char folded[] = "a header field goes on over several lines";
@@ -61,8 +62,6 @@ static int on_url(http_parser *p, const char *at, size_t n)
 static int on_field(http_parser *p, const char *at, size_t n)
 {
     struct head *h = of(p);
-    if (h->complete)
-        return 0; /* trailers are read and dropped */
     if (h->n == 0 || h->in_value) {
         if (h->n == HEAD_HEADERS_MAX)
             return refuse(h, 431, "too many header fields");
@@ -77,8 +76,6 @@ static int on_field(http_parser *p, const char *at, size_t n)
 static int on_value(http_parser *p, const char *at, size_t n)
 {
     struct head *h = of(p);
-    if (h->complete)
-        return 0;
     h->in_value = true;
     if (n > 0 && !span_grow(h, &h->value[h->n - 1], at, n))
         return refuse(h, 400, folded);
@@ -92,35 +89,18 @@ static int on_head_complete(http_parser *p)
     return 0;
 }
 
-static int on_body(http_parser *p, const char *at, size_t n)
-{
-    struct head *h = of(p);
-    memcpy(h->dst + h->got, at, n);
-    h->got += n;
-    return 0;
-}
-
-static int on_complete(http_parser *p)
-{
-    of(p)->body_end = true;
-    http_parser_pause(p, 1);
-    return 0;
-}
-
 static const http_parser_settings settings = {
     .on_url = on_url,
     .on_header_field = on_field,
     .on_header_value = on_value,
     .on_headers_complete = on_head_complete,
-    .on_body = on_body,
-    .on_message_complete = on_complete,
 };
 
 struct head *head_new(void)
 {
     struct head *h = mem_zalloc(sizeof *h);
     buf_init(&h->text, HEAD_BYTES_MAX);
-    http_parser_set_max_header_size(HEAD_BYTES_MAX); /* bounds the trailers too */
+    http_parser_set_max_header_size(HEAD_BYTES_MAX);
     head_reset(h);
     return h;
 }
@@ -140,7 +120,8 @@ void head_reset(struct head *h)
     buf_reset(&h->text);
     h->target = (struct span){0, 0};
     h->n = 0;
-    h->in_value = h->complete = h->body_end = false;
+    h->in_value = h->complete = false;
+    h->body = (struct chunked){0};
     h->problem = NULL;
     h->status = 0;
 }
@@ -178,7 +159,7 @@ static struct sv span_sv(const struct head *h, struct span s)
 static bool is_token(struct sv s)
 {
     for (size_t i = 0; i < s.n; i++)
-        if (!isalnum((unsigned char)s.p[i]) && !strchr("!#$%&'*+-.^_`|~", s.p[i]))
+        if (!isalnum((unsigned char)s.p[i]) && !(s.p[i] && strchr("!#$%&'*+-.^_`|~", s.p[i])))
             return false;
     return s.n > 0;
 }
@@ -214,6 +195,45 @@ static int set_expect(struct head *h, struct sv value)
     return 0;
 }
 
+/* RFC 9110 5.5: what else may stand in a value is taken for a line's end by some. */
+static bool is_value(struct sv s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* A name or address with a port, or nothing: RFC 9110 7.2, as far as two readers could disagree. */
+static bool is_host(struct sv s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f || strchr(",/?#@\\<>\"", s.p[i]))
+            return false;
+    return true;
+}
+
+/* "METHOD target HTTP/1.1" with single spaces, and each line ended by CRLF (RFC 9112 2.2, 3). */
+static const char *wrong_lines(const struct head *h)
+{
+    struct sv rest = {h->text.data, h->text.len}, line;
+    while (sv_starts(rest, SV("\r\n")))
+        rest = (struct sv){rest.p + 2, rest.n - 2};
+    for (bool first = true; sv_split(&rest, '\n', &line) && rest.p; first = false) {
+        size_t spaces = 0;
+        if (!sv_ends(line, SV("\r")))
+            return "a line feed without carriage return";
+        for (size_t i = 0; i + 1 < line.n && first; i++) {
+            spaces += line.p[i] == ' ';
+            if ((unsigned char)line.p[i] < ' ' || line.p[i] == 0x7f)
+                return "the request line holds a control character";
+        }
+        if (first && spaces != 2)
+            return "the request line is not of three words";
+    }
+    return NULL;
+}
+
 static int read_headers(struct head *h, unsigned *hosts)
 {
     static const struct {
@@ -230,7 +250,12 @@ static int read_headers(struct head *h, unsigned *hosts)
             return refuse(h, 400, folded);
         if (!is_token(f->name))
             return refuse(h, 400, "a header field's name holds characters that don't belong there");
-        *hosts += sv_ieq(f->name, SV("host"));
+        if (!is_value(span_sv(h, h->value[i])))
+            return refuse(h, 400, "a header field holds a control character");
+        bool host = sv_ieq(f->name, SV("host"));
+        *hosts += host;
+        if (host && !is_host(f->value))
+            return refuse(h, 400, "the Host header names no host");
         for (size_t k = 0; k < ARRAY_LEN(known); k++)
             if (sv_ieq(f->name, sv_of(known[k].name)) && known[k].set(h, f->value))
                 return 1;
@@ -277,6 +302,9 @@ static int finish(struct head *h)
     };
     if (h->parser.http_major != 1 || h->parser.http_minor > 1)
         return refuse(h, 505, "this server speaks HTTP/1.1");
+    const char *wrong = wrong_lines(h);
+    if (wrong)
+        return refuse(h, 400, wrong);
     if (set_target(h, span_sv(h, h->target)) || read_headers(h, &hosts))
         return 1;
     if (hosts > 1 || (hosts == 0 && !h->info.http10))
@@ -322,22 +350,10 @@ enum head_state head_feed(struct head *h, const char *p, size_t n, size_t *used)
     h->text.data[h->text.len] = '\0';
     if (finish(h))
         return HEAD_BAD;
-    if (h->info.chunked) {
-        http_parser_pause(&h->parser, 0);
-        if (http_parser_execute(&h->parser, &settings, "\n", 1) != 1)
-            return bad(h);
-    }
     return HEAD_DONE;
 }
 
 enum err head_body(struct head *h, const char *p, size_t n, size_t *used, char *dst, size_t *got, bool *end)
 {
-    h->dst = dst;
-    h->got = 0;
-    /* No bytes would tell the parser that the connection ended. */
-    *used = h->body_end || n == 0 ? 0 : http_parser_execute(&h->parser, &settings, p, n);
-    *got = h->got;
-    *end = h->body_end;
-    enum http_errno code = HTTP_PARSER_ERRNO(&h->parser);
-    return code == HPE_OK || (code == HPE_PAUSED && h->body_end) ? ERR_OK : ERR_PROTO;
+    return chunked_feed(&h->body, p, n, used, dst, got, end);
 }

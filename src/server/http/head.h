@@ -1,6 +1,6 @@
 #ifndef SERVER_HTTP_HEAD_H
 #define SERVER_HTTP_HEAD_H
-/* One HTTP/1.x request head, parsed as its bytes come, and the chunked coding of its body: http-parser does the syntax,
+/* One HTTP/1.x request head, parsed as its bytes come, and the chunked coding of its body: http-parser does the head,
  * this module adds what it leaves open (limits, Host, strict lengths, one transfer coding). Pure: fed from memory, so
  * that unit tests and fuzzing need no socket. The owner of http_parser.h for requests. Layer 3. */
 #include "server/http/http.h"

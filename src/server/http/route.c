@@ -80,6 +80,24 @@ static MAY_YIELD void hang(struct request *r)
     r->conn->x->begun = r->conn->x->ended = r->conn->x->cut = true;
 }
 
+static bool has_content(const struct request *r)
+{
+    return r->chunked || r->content_length >= 0 || (strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0);
+}
+
+/* A body in a coding would be stored as it is, and given back as something else. */
+static bool coded(const struct request *r)
+{
+    struct sv coding = req_header(r, "Content-Encoding");
+    return coding.n > 0 && !sv_ieq(coding, SV("identity"));
+}
+
+static MAY_YIELD void reply_coded(struct request *r)
+{
+    reply_header(r, "Accept-Encoding", "identity"); /* RFC 9110 15.5.16 */
+    reply_message(r, 415, "UNSUPPORTED_MEDIA_TYPE", "Bodies are taken as they are, not compressed");
+}
+
 void route_dispatch(struct request *r)
 {
     struct buf allow = BUF_INIT(256);
@@ -88,6 +106,10 @@ void route_dispatch(struct request *r)
     r->route = route_find(r, &path_known, &allow);
     if (r->expect_other)
         reply_message(r, 417, NULL, "The only expectation known here is 100-continue");
+    else if (has_content(r) && coded(r))
+        reply_coded(r);
+    else if (has_content(r) && req_header(r, "Content-Range").p) /* RFC 9110 14.5: a part would become the whole */
+        reply_message(r, 400, "BAD_REQUEST", "A part of a body cannot be taken: this request has a Content-Range");
     else if (!r->route)
         reply_no_route(r, path_known, &allow);
     else if (!req_query_valid(r)) /* a parameter that is passed over in silence asks for something else */

@@ -113,15 +113,19 @@ const char *form_mime(struct request *r, const struct multipart_part *part)
 
 struct strings form_if_match(struct request *r)
 {
-    struct sv rest = req_header(r, "If-Match"), item, tag;
     struct strings tags = {0};
-    if (!rest.p || sv_eq_cstr(sv_trim(rest), "*"))
-        return tags;
-    tags.items = arena_alloc(r->mem, sizeof(*tags.items)); /* a condition, even if nothing can meet it */
-    tags.cap = 1;
-    while (sv_split(&rest, ',', &item))
-        if (wire_etag(sv_trim(item), &tag)) /* weak ones never match here (RFC 9110, 13.1.1) */
-            strings_add(r->mem, &tags, arena_strndup(r->mem, tag.p, tag.n));
+    for (size_t i = 0; i < r->n_headers; i++) {
+        struct sv rest = r->headers[i].value, item, tag;
+        if (!sv_ieq(r->headers[i].name, SV("If-Match")) || sv_eq_cstr(rest, "*"))
+            continue;
+        if (!tags.items) { /* a condition, even if nothing can meet it */
+            tags.items = arena_alloc(r->mem, sizeof(*tags.items));
+            tags.cap = 1;
+        }
+        while (sv_split(&rest, ',', &item))
+            if (wire_etag(sv_trim(item), &tag)) /* weak ones never match here (RFC 9110, 13.1.1) */
+                strings_add(r->mem, &tags, arena_strndup(r->mem, tag.p, tag.n));
+    }
     return tags;
 }
 
