@@ -4,7 +4,7 @@
  * standard). Pure. Layer 0. */
 #include "base/str.h"
 
-size_t utf8_next(struct sv s); /* bytes of the well-formed code point at the front; 0: none */
+size_t utf8_next(struct sv s);   /* bytes of the well-formed code point at the front; 0: none */
 uint32_t utf8_code(struct sv s); /* that code point; s must begin with one */
 bool utf8_valid(struct sv s);
 bool utf8_has_controls(struct sv s); /* U+0000 to U+001F, U+007F to U+009F; s must be valid */
