@@ -81,7 +81,7 @@ enum err mix_parse(struct mix *m, const char *name, struct sv text, struct errin
     memset(m, 0, sizeof(*m));
     struct sv line;
     double sum = 0;
-    for (unsigned no = 1; sv_line(&text, &line); no++) {
+    for (unsigned no = 1; file_line(&text, &line); no++) {
         const char *comment = line.n ? memchr(line.p, '#', line.n) : NULL;
         if (comment)
             line.n = (size_t)(comment - line.p);

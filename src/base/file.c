@@ -269,3 +269,22 @@ enum err file_close(FILE **f, const char *path, struct errinfo *ei)
         return err_sys(ei, ERR_IO, "cannot write %s", path);
     return bad ? err_set(ei, ERR_IO, "cannot write all of %s", path) : ERR_OK;
 }
+
+bool file_line(struct sv *rest, struct sv *line)
+{
+    struct sv all = *rest;
+    size_t n = 0;
+
+    if (!all.p)
+        return false;
+    while (n < all.n && all.p[n] != '\n' && all.p[n] != '\r')
+        n++;
+    *line = (struct sv){all.p, n};
+    if (n == all.n) {
+        *rest = (struct sv){NULL, 0};
+        return true;
+    }
+    n += all.p[n] == '\r' && n + 1 < all.n && all.p[n + 1] == '\n' ? 2 : 1;
+    *rest = (struct sv){all.p + n, all.n - n};
+    return true;
+}

@@ -1,7 +1,7 @@
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 /* Files that somebody names. Layer 0. */
-#include "base/buf.h"
+#include "base/str.h"
 #include <stdio.h>
 
 /* Appends what the file holds. Whatever goes wrong is `failure`, with a sentence; ei->os_errno is ENOENT when there is
@@ -29,4 +29,6 @@ enum err file_replace_packed(const char *path, const struct buf *text, struct er
 /* Closes what was written through stdio, whose earlier failures left no errno behind: ERR_IO when any byte of it did
  * not get there. *f becomes NULL. */
 enum err file_close(FILE **f, const char *path, struct errinfo *ei) WARN_UNUSED;
+/* Cuts the next line, which LF, CRLF or CR alone ends, off the text of a file; false when there is none left. */
+bool file_line(struct sv *rest, struct sv *line);
 #endif

@@ -78,25 +78,6 @@ bool sv_split(struct sv *rest, char sep, struct sv *head)
     return true;
 }
 
-bool sv_line(struct sv *rest, struct sv *line)
-{
-    struct sv all = *rest;
-    size_t n = 0;
-
-    if (!all.p)
-        return false;
-    while (n < all.n && all.p[n] != '\n' && all.p[n] != '\r')
-        n++;
-    *line = (struct sv){all.p, n};
-    if (n == all.n) {
-        *rest = (struct sv){NULL, 0};
-        return true;
-    }
-    n += all.p[n] == '\r' && n + 1 < all.n && all.p[n + 1] == '\n' ? 2 : 1;
-    *rest = (struct sv){all.p + n, all.n - n};
-    return true;
-}
-
 bool sv_to_u64(struct sv s, uint64_t *out)
 {
     uint64_t v = 0;

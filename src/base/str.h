@@ -23,8 +23,6 @@ bool sv_ends(struct sv s, struct sv suffix);
 struct sv sv_trim(struct sv s); /* ASCII white space */
 /* Cuts the part before sep off *rest into *head; false when *rest is exhausted. "a,b" gives "a" then "b". */
 bool sv_split(struct sv *rest, char sep, struct sv *head);
-/* The same with lines, which LF, CRLF or CR alone ends. */
-bool sv_line(struct sv *rest, struct sv *line);
 bool sv_to_i64(struct sv s, int64_t *out); /* whole string, base 10, no '+', no overflow */
 bool sv_to_u64(struct sv s, uint64_t *out);
 bool sv_to_f64(struct sv s, double *out); /* '.' whatever the locale; no inf/nan/hex */

@@ -223,7 +223,7 @@ static enum err users_of_file(struct target *t, const char *file, struct errinfo
     struct buf text = BUF_INIT(USERS_FILE_MAX);
     enum err err = file_read_text(file, &text, ERR_USAGE, ei);
     struct sv rest = {buf_cstr(&text), text.len}, line;
-    for (int i = 1; !err && sv_line(&rest, &line); i++)
+    for (int i = 1; !err && file_line(&rest, &line); i++)
         err = users_line(t, line, file, i, ei);
     buf_done(&text);
     return err;

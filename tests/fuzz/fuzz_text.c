@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/compare.h"
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/opt.h"
 #include "base/utf8.h"
 #include "drive/path.h"
@@ -110,7 +111,7 @@ static void read_text(struct sv s)
     MUST(same(&twice, (struct sv){buf_cstr(&once), once.len}));
     struct sv rest = s, line;
     size_t in_lines = 0, ends = 0;
-    while (sv_line(&rest, &line)) {
+    while (file_line(&rest, &line)) {
         in_lines += line.n;
         MUST(!memchr(line.p, '\n', line.n) && !memchr(line.p, '\r', line.n));
     }

@@ -206,12 +206,29 @@ static void replaced_whole(void **state)
     assert_int_equal(unlink(file), 0);
 }
 
+static void lines(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"", "[]"},         {"a", "[a]"},           {"a\n", "[a][]"},       {"a\r\nb", "[a][b]"},
+        {"a\rb", "[a][b]"}, {"a\r\rb", "[a][][b]"}, {"a\n\rb", "[a][][b]"}, {"\r\n\r\n", "[][][]"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct sv rest = sv_of(rows[i][0]), line;
+        struct buf out = BUF_INIT(100);
+        while (file_line(&rest, &line))
+            assert_int_equal(buf_appendf(&out, "[" SV_FMT "]", SV_ARG(line)), ERR_OK);
+        assert_string_equal(buf_cstr(&out), rows[i][1]);
+        buf_done(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_path_names), cmocka_unit_test(a_pipe_that_is_written_into),
         cmocka_unit_test(for_a_library),     cmocka_unit_test(what_a_person_wrote),
-        cmocka_unit_test(replaced_whole),
+        cmocka_unit_test(replaced_whole),    cmocka_unit_test(lines),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

@@ -265,23 +265,6 @@ static void figures_for_people(void **state)
     str_duration(s, sizeof s, INT64_MAX);
 }
 
-static void lines(void **state)
-{
-    (void)state;
-    static const char *const rows[][2] = {
-        {"", "[]"},         {"a", "[a]"},           {"a\n", "[a][]"},       {"a\r\nb", "[a][b]"},
-        {"a\rb", "[a][b]"}, {"a\r\rb", "[a][][b]"}, {"a\n\rb", "[a][][b]"}, {"\r\n\r\n", "[][][]"},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct sv rest = sv_of(rows[i][0]), line;
-        struct buf out = BUF_INIT(100);
-        while (sv_line(&rest, &line))
-            assert_int_equal(buf_appendf(&out, "[" SV_FMT "]", SV_ARG(line)), ERR_OK);
-        assert_string_equal(buf_cstr(&out), rows[i][1]);
-        buf_done(&out);
-    }
-}
-
 /* X01: a decimal comma in the locale changes neither what is read nor what is written. */
 static void decimal_comma(void **state)
 {
@@ -317,7 +300,6 @@ int main(void)
         cmocka_unit_test(whole_numbers),
         cmocka_unit_test(decimal_numbers),
         cmocka_unit_test(utf8),
-        cmocka_unit_test(lines),
         cmocka_unit_test(url_coding),
         cmocka_unit_test(hostile_text),
         cmocka_unit_test(hostile_text_in_a_sentence),
