@@ -24,7 +24,7 @@ const struct opt usage_common_opts[] = {
     {"ssh-key", 0, "FILE", OPT_STR, offsetof(struct cmd_common, ssh_key), 0, 0,
      "private key to sign in with at sftp://; its passphrase is\ntaken from TMA_LOAD_SSH_PASSPHRASE"},
     {"known-hosts", 0, "FILE", OPT_STR, offsetof(struct cmd_common, known_hosts), 0, 0,
-     "host keys that are trusted at sftp://\n(default ~/.ssh/known_hosts)"},
+     "host keys that are trusted at sftp://, this file's\nalone (default: ssh's, ~/.ssh/known_hosts first)"},
     {"cafile", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "trust the certificates of FILE"},
     {"cacert", 0, "FILE", OPT_STR, offsetof(struct cmd_common, cafile), 0, 0, "the same, as curl calls it"},
     {"fresh-sign-in", 0, NULL, OPT_FLAG, offsetof(struct cmd_common, fresh_sign_in), 0, 0,

@@ -78,6 +78,11 @@ void digest_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n, 
     must(HMAC(EVP_sha256(), key_n ? key : "", (int)key_n, p, n, out, NULL) != NULL, "HMAC-SHA-256");
 }
 
+void digest_hmac_sha1(const void *key, size_t key_n, const void *p, size_t n, unsigned char out[DIGEST_SHA1_LEN])
+{
+    must(HMAC(EVP_sha1(), key_n ? key : "", (int)key_n, p, n, out, NULL) != NULL, "HMAC-SHA-1");
+}
+
 void digest_hex(char *dst, const void *p, size_t n)
 {
     static const char letters[] = "0123456789abcdef";

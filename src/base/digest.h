@@ -14,6 +14,8 @@ void digest_update(struct digest *d, const void *p, size_t n);
 void digest_final(struct digest *d, unsigned char out[DIGEST_SHA256_LEN]); /* d may be used again from the start */
 void digest_sha256(const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN]);
 void digest_hmac_sha256(const void *key, size_t key_n, const void *p, size_t n, unsigned char out[DIGEST_SHA256_LEN]);
+/* For what a format asks for: hashed names of known hosts. */
+void digest_hmac_sha1(const void *key, size_t key_n, const void *p, size_t n, unsigned char out[DIGEST_SHA1_LEN]);
 void digest_md5(const void *p, size_t n, unsigned char out[DIGEST_MD5_LEN]); /* Content-MD5 only: not for secrets */
 void digest_hex(char *dst, const void *p, size_t n);                         /* dst of 2n+1 bytes, lower case */
 void digest_random(void *p, size_t n);                                       /* aborts when the system has none */

@@ -23,7 +23,7 @@ struct target {
     char *password;                 /* TMA_LOAD_PASSWORD or the default */
     char *ssh_key, *ssh_passphrase; /* of sftp://: a private key's file; NULL: sign in by password */
     char *portal_login;             /* a portal's login form: "PATH" or "PATH USER-FIELD PASSWORD-FIELD"; NULL: none */
-    char *known_hosts;              /* NULL: ~/.ssh/known_hosts */
+    char *known_hosts;              /* NULL: ssh's own */
     bool insecure;
     char *cafile;
     char *dialect; /* --dialect; set by the caller, owned by the struct as the rest; NULL: by the scheme */

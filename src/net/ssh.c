@@ -148,10 +148,8 @@ LIBSSH2_SESSION *ssh_session_new(struct ssh *s)
     ssize_t (*const send_fn)(libssh2_socket_t, const void *, size_t, int, void **) = on_send;
     LIBSSH2_SESSION *session = libssh2_session_init_ex(on_alloc, on_free, on_realloc, s);
     libssh2_session_set_blocking(session, 0);
-    if (s) {
-        set_callback(session, LIBSSH2_CALLBACK_RECV, &recv_fn);
-        set_callback(session, LIBSSH2_CALLBACK_SEND, &send_fn);
-    }
+    set_callback(session, LIBSSH2_CALLBACK_RECV, &recv_fn);
+    set_callback(session, LIBSSH2_CALLBACK_SEND, &send_fn);
     return session;
 }
 
@@ -166,8 +164,7 @@ enum err ssh_client_new(struct ssh_client **out, struct loop *l, const struct ss
     struct ssh_client *c = mem_zalloc(sizeof(*c));
     c->loop = l;
     c->conf = *conf;
-    c->keeper = ssh_session_new(NULL);
-    c->known = libssh2_knownhost_init(c->keeper);
+    known_hosts_init(&c->known);
     enum err e = conf->insecure ? ERR_OK : ssh_hosts_load(c, ei);
     if (e == ERR_OK)
         *out = c;
@@ -180,8 +177,9 @@ void ssh_client_free(struct ssh_client **c)
 {
     if (!*c)
         return;
-    libssh2_knownhost_free((*c)->known);
-    libssh2_session_free((*c)->keeper);
+    known_place_done(&(*c)->place);
+    known_hosts_done(&(*c)->known);
+    mem_free((*c)->place_name);
     dial_free(&(*c)->dial);
     mem_free((*c)->dial_host);
     mem_free((*c)->known_file);

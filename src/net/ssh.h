@@ -9,10 +9,10 @@
 
 struct ssh_client;
 struct ssh_client_conf {
-    const char *known_hosts; /* NULL: ~/.ssh/known_hosts */
+    const char *known_hosts; /* this file alone; NULL: those that ssh reads */
     bool insecure;           /* whatever key a host shows is taken */
 };
-/* ERR_ENV when a file that was named cannot be read; that the default one is not there is no error yet. */
+/* ERR_ENV when a file that was named cannot be read; that the default ones are not there is no error yet. */
 enum err ssh_client_new(struct ssh_client **out, struct loop *l, const struct ssh_client_conf *conf,
                         struct errinfo *ei) WARN_UNUSED;
 void ssh_client_free(struct ssh_client **c); /* no connection may be left */

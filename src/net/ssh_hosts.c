@@ -1,97 +1,88 @@
-/* Which host keys are trusted: OpenSSH's file of known hosts, by its own rule that another port is another host. */
+/* Which host keys are trusted, and what is said of those that are not: known_hosts.h decides. */
 #include "base/digest.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/ssh_int.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define KNOWN_LINE_MAX 16384
-#define KNOWN_FILE_MAX (16 << 20)
+#define KNOWN_FILE_MAX (256 << 20)
+#define HOST_NAME_MOST 300
 
-/* The kinds of host key: what libssh2 calls them here and there, most wanted first. */
-static const struct {
-    const char *name;
-    int shown, known;
-} kinds[] = {
-    {"ssh-ed25519", LIBSSH2_HOSTKEY_TYPE_ED25519, LIBSSH2_KNOWNHOST_KEY_ED25519},
-    {"ecdsa-sha2-nistp256", LIBSSH2_HOSTKEY_TYPE_ECDSA_256, LIBSSH2_KNOWNHOST_KEY_ECDSA_256},
-    {"ecdsa-sha2-nistp384", LIBSSH2_HOSTKEY_TYPE_ECDSA_384, LIBSSH2_KNOWNHOST_KEY_ECDSA_384},
-    {"ecdsa-sha2-nistp521", LIBSSH2_HOSTKEY_TYPE_ECDSA_521, LIBSSH2_KNOWNHOST_KEY_ECDSA_521},
-    {"ssh-rsa", LIBSSH2_HOSTKEY_TYPE_RSA, LIBSSH2_KNOWNHOST_KEY_SSHRSA},
-};
+/* The types of host key that the library can ask for, in the order in which ssh does. It knows RSA by SHA-1 alone,
+ * which servers of today do not offer, and no certificates of the kinds that ssh asks for. */
+static const char *const asked[] = {"ssh-ed25519", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521",
+                                    "ssh-rsa"};
 
-/* "host", or "[host]:port" for another than SSH's own port. */
-static const char *known_name(const struct ssh *s, char *dst, size_t n)
+/* ssh's own, in its order; "~" is the home. */
+static const char *const default_files[] = {"~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts",
+                                            "/etc/ssh/ssh_known_hosts2"};
+
+static enum err load(struct ssh_client *c, const char *path, struct errinfo *ei)
 {
-    struct sv host = sv_of(s->login->host);
-    if (host.n > 2 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-        host = (struct sv){host.p + 1, host.n - 2};
-    if (s->login->port == 22)
-        snprintf(dst, n, SV_FMT, SV_ARG(host));
-    else
-        snprintf(dst, n, "[" SV_FMT "]:%d", SV_ARG(host), s->login->port);
-    return dst;
+    struct buf text = BUF_INIT(KNOWN_FILE_MAX);
+    enum err e = file_read(path, &text, ERR_ENV, ei);
+    if (e == ERR_OK)
+        known_hosts_add(&c->known, path, (struct sv){buf_cstr(&text), text.len});
+    buf_done(&text);
+    return e;
 }
 
-/* libssh2 takes the last byte of a line for its end, whatever it is. A line that it does not understand (a mark, a kind
- * of key it has not) is one host less, not the end. */
-static void load_lines(struct ssh_client *c, struct sv rest)
+static void load_default(struct ssh_client *c, const char *name)
 {
-    struct sv text;
-    struct buf line = BUF_INIT(KNOWN_LINE_MAX);
-    for (int at = 1; sv_split(&rest, '\n', &text); at++) {
-        text = sv_trim(text);
-        buf_reset(&line);
-        if (text.n == 0 || text.p[0] == '#')
-            continue;
-        if (buf_appendf(&line, SV_FMT "\n", SV_ARG(text)) != ERR_OK ||
-            libssh2_knownhost_readline(c->known, line.data, line.len, LIBSSH2_KNOWNHOST_FILE_OPENSSH) != 0)
-            LOGD("ssh", "%s line %d is passed over", c->known_file, at);
-    }
-    buf_done(&line);
+    const char *home = getenv("HOME");
+    struct errinfo why;
+    char path[4096];
+    if (name[0] == '~' && (!home || !*home))
+        return;
+    str_format(path, sizeof(path), "%s%s", name[0] == '~' ? home : "", name[0] == '~' ? name + 1 : name);
+    if (load(c, path, &why) != ERR_OK)
+        LOGD("ssh", "%s", err_message(&why));
 }
 
 enum err ssh_hosts_load(struct ssh_client *c, struct errinfo *ei)
 {
-    const char *home = getenv("HOME");
-    struct buf name = BUF_INIT(4096);
-    enum err e = ERR_OK;
+    c->known_file = mem_strdup(c->conf.known_hosts ? c->conf.known_hosts : default_files[0]);
     if (c->conf.known_hosts)
-        e = buf_append_str(&name, c->conf.known_hosts);
-    else if (home && *home)
-        e = buf_appendf(&name, "%s/.ssh/known_hosts", home);
-    c->known_file = mem_strdup(e == ERR_OK && name.len ? buf_cstr(&name) : "~/.ssh/known_hosts");
-    buf_done(&name);
-    struct buf text = BUF_INIT(KNOWN_FILE_MAX);
-    e = file_read(c->known_file, &text, ERR_ENV, ei);
-    if (e == ERR_OK)
-        load_lines(c, (struct sv){buf_cstr(&text), text.len});
-    buf_done(&text);
-    return c->conf.known_hosts ? e : ERR_OK;
+        return load(c, c->known_file, ei);
+    for (size_t i = 0; i < ARRAY_LEN(default_files); i++)
+        load_default(c, default_files[i]);
+    return ERR_OK;
 }
 
-static int look_up(const struct ssh *s, const char *key, size_t n, int kind)
+/* Thousands sign in to one host: its lines are looked for once. */
+static const struct known_place *place_of(const struct ssh *s)
 {
-    char name[300];
-    return libssh2_knownhost_checkp(s->client->known, known_name(s, name, sizeof(name)), -1, key, n,
-                                    LIBSSH2_KNOWNHOST_TYPE_PLAIN | LIBSSH2_KNOWNHOST_KEYENC_RAW | kind, NULL);
+    struct ssh_client *c = s->client;
+    char name[HOST_NAME_MOST];
+    known_name(name, sizeof(name), s->login->host, s->login->port);
+    if (!c->place_name || strcmp(c->place_name, name) != 0) {
+        known_place_done(&c->place);
+        mem_free(c->place_name);
+        c->place_name = mem_strdup(name);
+        known_place_find(&c->place, &c->known, s->login->host, s->login->port);
+    }
+    return &c->place;
 }
 
-/* A key that nobody has is another one where a key of that kind is known. */
+/* The types that are known of the host come first, but for the very first one: when that is known all stays as it is.
+ */
 void ssh_hosts_prefer(struct ssh *s)
 {
     struct buf order = BUF_INIT(512);
     enum err e = ERR_OK;
-    for (int known = 1; known >= 0 && !s->client->conf.insecure; known--)
-        for (size_t i = 0; i < ARRAY_LEN(kinds) && e == ERR_OK; i++)
-            if ((look_up(s, "-", 1, kinds[i].known) == LIBSSH2_KNOWNHOST_CHECK_MISMATCH) == known)
-                e = buf_appendf(&order, "%s%s", order.len ? "," : "", kinds[i].name);
-    if (e == ERR_OK && order.len)
+    if (s->client->conf.insecure)
+        return;
+    const struct known_place *p = place_of(s);
+    bool as_it_is = known_place_has(p, asked[0]);
+    for (int known = !as_it_is; known >= 0; known--)
+        for (size_t i = 0; i < ARRAY_LEN(asked) && e == ERR_OK; i++)
+            if (as_it_is || known_place_has(p, asked[i]) == known)
+                e = buf_appendf(&order, "%s%s", order.len ? "," : "", asked[i]);
+    if (e == ERR_OK)
         libssh2_session_method_pref(s->session, LIBSSH2_METHOD_HOSTKEY, buf_cstr(&order));
     buf_done(&order);
 }
@@ -110,32 +101,59 @@ static void fingerprint(const char *key, size_t n, char *dst, size_t size)
     buf_done(&text);
 }
 
+#define ADD_IT "ssh-keyscan -p %d %s >> FILE, and give --known-hosts FILE"
+
+/* "FILE line 3" */
+static const char *where(char *dst, size_t n, const struct known_line *l)
+{
+    str_format(dst, n, "%s line %u", l->file, l->line);
+    return dst;
+}
+
+static enum err refuse(const struct ssh *s, const char *shown, const struct known_finding *f, struct errinfo *ei)
+{
+    char name[HOST_NAME_MOST], at[512] = "";
+    const struct ssh_login *l = s->login;
+    known_name(name, sizeof(name), l->host, l->port);
+    if (f->line)
+        where(at, sizeof(at), f->line);
+    if (f->verdict == KNOWN_BAD)
+        return err_set(ei, ERR_SAFETY,
+                       "the host key of %s (%s) is marked @revoked in %s: ask the server's owner for its new key", name,
+                       shown, at);
+    if (f->verdict == KNOWN_CHANGED && f->same_type)
+        return err_set(ei, ERR_SAFETY,
+                       "the host key of %s (%s) is not the one in %s: another server answers there, or its key was "
+                       "changed",
+                       name, shown, at);
+    if (f->verdict == KNOWN_CHANGED)
+        return err_set(ei, ERR_SAFETY,
+                       "%s is known by its " SV_FMT
+                       " key (%s), which libssh2 cannot ask for here; it shows %s: if that "
+                       "is right, " ADD_IT,
+                       name, SV_ARG(f->line->type), at, shown, l->port, l->host);
+    if (f->line)
+        return err_set(ei, ERR_SAFETY,
+                       "%s is known by a @cert-authority alone (%s), which libssh2 cannot check; it shows %s: if that "
+                       "is right, " ADD_IT,
+                       name, at, shown, l->port, l->host);
+    return err_set(ei, ERR_SAFETY, "the host key of %s (%s) is not in %s: if it is right, " ADD_IT, name, shown,
+                   s->client->known_file, l->port, l->host);
+}
+
 enum err ssh_hosts_check(struct ssh *s, struct errinfo *ei)
 {
-    char name[300], print[80] = "?";
+    char shown[80] = "?";
     size_t n = 0;
-    int shown = LIBSSH2_HOSTKEY_TYPE_UNKNOWN, kind = LIBSSH2_KNOWNHOST_KEY_UNKNOWN;
-    const char *key = libssh2_session_hostkey(s->session, &n, &shown);
+    int type;
+    const char *key = libssh2_session_hostkey(s->session, &n, &type);
     if (s->client->conf.insecure)
         return ERR_OK;
     if (!key)
         return err_set(ei, ERR_PROTO, "the server showed no host key");
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        kind = kinds[i].shown == shown ? kinds[i].known : kind;
-    known_name(s, name, sizeof(name));
-    fingerprint(key, n, print, sizeof(print));
-    switch (look_up(s, key, n, kind)) {
-    case LIBSSH2_KNOWNHOST_CHECK_MATCH:
+    struct known_finding f = known_place_judge(place_of(s), (struct sv){key, n});
+    if (f.verdict == KNOWN_OK)
         return ERR_OK;
-    case LIBSSH2_KNOWNHOST_CHECK_MISMATCH:
-        return err_set(ei, ERR_SAFETY,
-                       "the host key of %s (%s) is not the one in %s: another server answers there, or its key was "
-                       "changed",
-                       name, print, s->client->known_file);
-    default:
-        return err_set(ei, ERR_SAFETY,
-                       "the host key of %s (%s) is not in %s: if it is right, ssh-keyscan -p %d %s >> FILE, and give "
-                       "--known-hosts FILE",
-                       name, print, s->client->known_file, s->login->port, s->login->host);
-    }
+    fingerprint(key, n, shown, sizeof(shown));
+    return refuse(s, shown, &f, ei);
 }

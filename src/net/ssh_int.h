@@ -3,6 +3,7 @@
 /* Shared by src/net/ssh*.c alone. Layer 1. */
 #include "base/buf.h"
 #include "net/dial.h"
+#include "net/known_hosts.h"
 #include "net/ssh.h"
 
 #include <libssh2.h>
@@ -18,9 +19,10 @@ struct ssh_queue {
 struct ssh_client {
     struct loop *loop;
     struct ssh_client_conf conf;
-    char *known_file;        /* its name, for sentences */
-    LIBSSH2_SESSION *keeper; /* never connected: known hosts belong to some session */
-    LIBSSH2_KNOWNHOSTS *known;
+    char *known_file; /* its name, for sentences */
+    struct known_hosts known;
+    struct known_place place; /* of the host asked for last */
+    char *place_name;
     struct ssh *connections;
     struct dial *dial; /* of the host asked for last */
     char *dial_host;
@@ -51,7 +53,7 @@ struct ssh {
     void *arg;
 };
 
-/* Opens a session whose reads and writes come to s; NULL s: one that is never connected. */
+/* Opens a session whose reads and writes come to s. */
 LIBSSH2_SESSION *ssh_session_new(struct ssh *s);
 /* Hands what is queued to the socket; what is left waits for EPOLLOUT. */
 void ssh_flush(struct ssh *s);

@@ -173,6 +173,11 @@ static enum err failed(struct ssh *s, int rc, struct errinfo *ei)
         return err_set(ei, ERR_CLOSED, "closed by the server, %s", at);
     if (s->stage == SSH_AUTH)
         return refused_login(s, ei);
+    if (rc == LIBSSH2_ERROR_KEX_FAILURE)
+        return err_set(ei, ERR_PROTO,
+                       "ssh, %s: the server offers nothing that libssh2 can take; where its host key is an RSA one,"
+                       " `ssh-keygen -A` there adds others",
+                       at);
     libssh2_session_last_error(s->session, &text, NULL, 0);
     return err_set(ei, ERR_PROTO, "ssh, %s: %s", at, text && *text ? text : "malformed answer");
 }
