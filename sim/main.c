@@ -12,6 +12,7 @@
 #include "drive/api/scheme.h"
 #include "drive/belong.h"
 #include "drive/cmd.h"
+#include "drive/result/series.h"
 #include "net/guard.h"
 #include "net/httpc.h"
 #include "net/loop.h"
@@ -102,6 +103,13 @@ static void complain(const struct errinfo *ei)
     usage_complain(program.cmd->name, err_message(ei));
 }
 
+/* A command that told no parts of its own has one. */
+static void name_work(struct result *r)
+{
+    if (r->phases.n == 1)
+        r->phases.of[0].name = "work";
+}
+
 static int finish(struct program *p)
 {
     struct result *r = &p->result;
@@ -109,6 +117,8 @@ static int finish(struct program *p)
 
     if (p->started.us && !r->seconds_us)
         r->seconds_us = mono_diff(mono_now(), p->started);
+    name_work(r);
+    cmd_phase(&p->ctx, NULL);
     if (p->ctx.space) {
         api_space_tally(p->ctx.space, &r->sessions.kept, &r->sessions.signed_in);
         api_space_save(p->ctx.space);
@@ -388,6 +398,20 @@ static enum err start_loop(struct program *p, struct errinfo *ei)
     return err;
 }
 
+/* They are part of the course that is kept, so that its lines add up to the whole. */
+static void keep_course(struct program *p, struct mono from, uint64_t before)
+{
+    struct result *r = &p->result;
+    struct stats *checks = mem_zalloc(sizeof *checks);
+    const struct series_span span = {.from = from, .to = mono_now(), .phase = "checks"};
+    checks->by_cause[CAUSE_CHECK] = r->stats.by_cause[CAUSE_CHECK] - before;
+    if (r->series) {
+        series_begin(r->series, &span, checks);
+        series_end(r->series);
+    }
+    mem_free(checks);
+}
+
 static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
 {
     if (p->interrupts) {
@@ -397,8 +421,14 @@ static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check
     }
     if (!p->result.seconds_us) /* the command knows better what it measured */
         p->result.seconds_us = mono_diff(mono_now(), p->started);
+    struct mono from = mono_now();
+    uint64_t before = p->result.stats.by_cause[CAUSE_CHECK];
+    name_work(&p->result);
+    cmd_phase(&p->ctx, "checks");
     p->ctx.cause = CAUSE_CHECK;
-    return checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
+    enum err err = checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
+    keep_course(p, from, before);
+    return err;
 }
 
 /* What the result says it is of. */
@@ -425,6 +455,7 @@ static MAY_YIELD enum err execute(struct program *p, struct errinfo *ei)
         catch_signals();
     else
         err = start_loop(p, ei);
+    cmd_phase(&p->ctx, "set-up");
     if (!err && flags & CMD_NEEDS_URL) {
         target_print(&p->target, p->ctx.out);
         err = target_probe(&p->ctx, ei);

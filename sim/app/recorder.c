@@ -20,17 +20,27 @@ static void again(struct recorder *r)
     loop_timer_set(r->ctx->loop, &r->tick, mono_add(r->from, gone > TICK_US ? gone : TICK_US));
 }
 
-void recorder_add(struct recorder *r)
+static void write_line(struct recorder *r, const char *phase, const struct stats *stats)
 {
     struct series *course = r->ctx->result->series;
-    const struct series_span span = {.from = r->from, .to = mono_now(), .phase = "window"};
+    const struct series_span span = {.from = r->from, .to = mono_now(), .phase = phase};
     if (course) {
-        series_begin(course, &span, r->interval);
+        series_begin(course, &span, stats);
         series_end(course);
     }
+    r->from = span.to;
+}
+
+static void take(struct recorder *r)
+{
     stats_merge(&r->ctx->result->stats, r->interval);
     stats_reset(r->interval);
-    r->from = span.to;
+}
+
+void recorder_add(struct recorder *r)
+{
+    write_line(r, "window", r->interval);
+    take(r);
 }
 
 static void on_tick(struct timer *t)
@@ -40,20 +50,22 @@ static void on_tick(struct timer *t)
     again(r);
 }
 
-void recorder_start(struct recorder *r, struct cmd_ctx *ctx, struct stats *interval)
+void recorder_start(struct recorder *r, struct cmd_ctx *ctx, struct stats *interval, struct mono began)
 {
     struct result *of = ctx->result;
     const struct series_owner owner = {
         .command = of->command, .target = of->target, .arguments = of->arguments, .seed = of->seed};
     struct errinfo ei;
     *r = (struct recorder){.ctx = ctx, .interval = interval, .tick.fn = on_tick, .began = mono_now()};
-    r->from = r->began;
-    recorder_add(r); /* what was before is no part of the course */
-    if (!recorder_wanted(ctx->common))
-        return;
-    if (series_new(&of->series, NULL, &owner, r->began, &ei) != ERR_OK)
+    r->from = began;
+    bool wanted = recorder_wanted(ctx->common);
+    if (wanted && series_new(&of->series, NULL, &owner, r->began, &ei) != ERR_OK)
         LOGW("result", "no course is kept: %s", err_message(&ei));
-    else
+    take(r);
+    if (stats_requests(&of->stats) > 0)
+        write_line(r, "set-up", &of->stats);
+    r->from = r->began;
+    if (of->series)
         again(r);
 }
 

@@ -16,8 +16,9 @@ struct recorder {
 /* Whether a form that shows the course was asked for. */
 bool recorder_wanted(const struct cmd_common *c);
 /* From here on *interval is added to the command's result, and starts again from zero, by each line and by each
- * recorder_add. Does so without any line where none is wanted. */
-void recorder_start(struct recorder *r, struct cmd_ctx *ctx, struct stats *interval);
+ * recorder_add. Does so without any line where none is wanted. What was counted before, since
+ * began, is a line of its own. */
+void recorder_start(struct recorder *r, struct cmd_ctx *ctx, struct stats *interval, struct mono began);
 void recorder_add(struct recorder *r); /* brings the result up to date now */
 void recorder_stop(struct recorder *r);
 #endif

@@ -62,6 +62,7 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     struct worker *w = mem_zalloc(sizeof(*w));
     struct server_watch *watch = NULL;
     struct recorder recorder = {0};
+    struct mono began = mono_now();
     const struct worker_conf wc = {.apps = s->apps, .timeout_us = s->timeout_us, .seed = (uint64_t)ctx->common->seed};
     worker_init(w, ctx, &wc);
     ctx->on_interrupt_arg = w;
@@ -72,7 +73,9 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     if (e == ERR_OK)
         e = sign_in(w, s, ei);
     if (e == ERR_OK && s->recorded)
-        recorder_start(&recorder, ctx, &w->meter.interval);
+        recorder_start(&recorder, ctx, &w->meter.interval, began);
+    if (e == ERR_OK)
+        cmd_phase(ctx, "work");
     if (e == ERR_OK)
         e = s->body(w, watch, s->arg, ei);
     worker_finish(w);

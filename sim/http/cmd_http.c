@@ -290,7 +290,7 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
     h->ctx->on_interrupt_arg = h;
     h->ctx->on_interrupt = on_interrupt;
     struct mono from = mono_now();
-    recorder_start(&h->recorder, h->ctx, &h->interval);
+    recorder_start(&h->recorder, h->ctx, &h->interval, from);
     stress_run(h->stress);
     int64_t took = mono_diff(mono_now(), from);
     recorder_stop(&h->recorder);

@@ -162,7 +162,7 @@ static MAY_YIELD bool take_step(struct bulk *b, struct bulk_step *s)
 
 static double per_s(const struct bulk_step *s)
 {
-    return s->work_us > 0 ? (double)s->items * 1e6 / (double)s->work_us : 0;
+    return s->total_us > 0 ? (double)s->items * 1e6 / (double)s->total_us : 0;
 }
 
 static void print_step(FILE *out, const struct bulk_step *s)

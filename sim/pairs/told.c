@@ -11,11 +11,16 @@ static const struct {
 
 /* From the first pair's due time to the last one's end: what the server kept up with. Pairs that go on for a while are
  * counted as they begin, the last one's share of time included. */
+static double took_us(const struct pairs *p)
+{
+    return p->conf->exchange_us > 0 ? (double)mono_diff(p->last_begun, p->began) + 1e6 / p->conf->per_s
+                                    : (double)mono_diff(p->last, p->began);
+}
+
 static double rate_reached(const struct pairs *p)
 {
     bool goes_on = p->conf->exchange_us > 0;
-    double us = goes_on ? (double)mono_diff(p->last_begun, p->began) + 1e6 / p->conf->per_s
-                        : (double)mono_diff(p->last, p->began);
+    double us = took_us(p);
     return us > 0 ? (double)(goes_on ? p->sent : p->succeeded + p->failed) * 1e6 / us : 0;
 }
 
@@ -28,6 +33,7 @@ static void add_figures(struct result *r, const struct pairs *p)
     } rows[] = {
         {"asked_per_second", p->conf->per_s, 2},
         {"per_second", rate_reached(p), 2},
+        {"seconds", p->conf->per_s > 0 ? took_us(p) / 1e6 : 0, 3},
         {"sent", (double)p->sent, 0},
         {"succeeded", (double)p->succeeded, 0},
         {"failed", (double)p->failed, 0},

@@ -175,15 +175,23 @@ static void sum_up(struct ramp *r, struct ramp_step *s)
                               uploads ? r->conf->link_bytes_per_s : 0, r->conf->work.bytes);
 }
 
-/* Apps keep a finer course themselves, as in a run. */
-static void keep_course(const struct ramp *r, const struct ramp_step *s)
+/* What was counted since the last line, so that all of them add up to the summary; s NULL: outside of a step. */
+static void keep_course(struct ramp *r, const char *phase, const struct ramp_step *s)
 {
     struct series *course = r->w->ctx->result->series;
-    const struct series_span span = {.from = s->began, .to = mono_add(s->began, s->took_us), .phase = "step"};
-    if (!course || r->conf->work.kind == RAMP_APPS)
-        return;
-    jsonw_i64(series_begin(course, &span, &s->stats), "sessions", s->asked);
-    series_end(course);
+    struct meter *m = &r->w->meter;
+    const struct series_span span = {.from = r->course_from, .to = mono_now(), .phase = phase};
+    bool first = r->course_from.us == r->began.us; /* and what was asked before the ramp's own work */
+    if (first)
+        meter_next_interval(m);
+    if (course) {
+        struct jsonw *j = series_begin(course, &span, first ? m->total : &m->interval);
+        if (s)
+            jsonw_i64(j, "sessions", s->asked);
+        series_end(course);
+    }
+    meter_next_interval(m);
+    r->course_from = span.to;
 }
 
 static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
@@ -200,10 +208,10 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
         e = session_apps_run(r, s, ei);
     else
         run_sessions(r, s);
-    if (e == ERR_OK) {
+    if (e == ERR_OK)
         sum_up(r, s);
-        keep_course(r, s);
-    }
+    if (conf->work.kind == RAMP_APPS) /* they have kept a finer course themselves, as in a run */
+        r->course_from = mono_now();
     ramp_guard_end(r);
     if (e != ERR_OK) {
         ramp_progress_end(r);
@@ -211,6 +219,7 @@ static MAY_YIELD enum err run_step(struct ramp *r, struct errinfo *ei)
     }
     s->held = !worker_draining(r->w);
     e = drain(r, s, r->n == conf->steps.n * conf->repeat && !conf->limit, ei);
+    keep_course(r, conf->work.kind == RAMP_APPS ? "drain" : "step", s);
     ramp_progress_end(r);
     ramp_print_step(r, s);
     return e;
@@ -256,6 +265,7 @@ static MAY_YIELD enum err all_steps(struct ramp *r, struct errinfo *ei)
 {
     enum err e = ERR_OK;
     learn_quiet(r);
+    keep_course(r, "set-up", NULL);
     while (e == ERR_OK && r->n < r->conf->steps.n * r->conf->repeat && !worker_draining(r->w))
         e = run_step(r, ei);
     if (e == ERR_OK && r->conf->limit && !worker_draining(r->w))
@@ -304,11 +314,14 @@ static MAY_YIELD enum err prepare(struct ramp *r, struct errinfo *ei)
 static enum err tell(struct ramp *r, struct errinfo *ei)
 {
     struct result *out = r->w->ctx->result;
+    struct watch_values watched;
     if (r->n == 0)
         return ERR_OK;
     ramp_write_json(r, out);
-    if (r->w->watch)
-        watch_result(r->w->watch, out);
+    if (r->w->watch) {
+        watch_whole(r->w->watch, &watched);
+        watch_result(&watched, out);
+    }
     ramp_print_ranges(r);
     ramp_print_few(r);
     enum err e = ramp_verdict(r, out, ei);
@@ -346,6 +359,7 @@ enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo
     struct ramp *r = mem_alloc(sizeof(*r));
     *r = (struct ramp){.conf = conf, .w = w, .steps = mem_zalloc(conf->steps.n * conf->repeat * sizeof(*r->steps))};
     struct errinfo why = {0};
+    r->began = r->course_from = mono_now();
     enum err e = prepare(r, ei);
     if (e == ERR_OK) {
         ramp_tell_plan(r);
@@ -353,6 +367,7 @@ enum err ramp_run(struct worker *w, const struct ramp_conf *conf, struct errinfo
     }
     ramp_remove_folders(r);
     sign_out(w);
+    keep_course(r, "drain", NULL);
     keep_first(&e, ei, close_log(r, &why), &why);
     keep_first(&e, ei, tell(r, &why), &why);
     if (e == ERR_OK && r->tripped.line)

@@ -86,7 +86,8 @@ struct ramp {
     FILE *log;               /* one line a sign-in or upload: sessions.csv of the run's folder */
     struct ramp_folders *folders; /* of the uploads (ramp/folder.c); NULL: not made */
     char run_dir[256];
-    int64_t quiet_us; /* how fast a probe is answered while nothing runs; -1: it cannot be asked */
+    struct mono began, course_from; /* course_from: where the next line of the course begins */
+    int64_t quiet_us;               /* how fast a probe is answered while nothing runs; -1: it cannot be asked */
     struct ramp_guard *guard;
     struct progress *progress; /* of the step that runs or drains; NULL: none */
     char progress_of[64];

@@ -24,6 +24,17 @@ static double requests_per_s(const struct ramp_step *s)
     return s->measured_us > 0 ? (double)s->requests * 1e6 / (double)s->measured_us : -1;
 }
 
+static double done_of(const struct ramp_step *s, double per_s)
+{
+    return per_s < 0 ? -1 : per_s * (double)s->measured_us / 1e6;
+}
+
+static double sign_in_s(const struct ramp_step *s)
+{
+    double per_s = ramp_sign_ins_per_s(s);
+    return per_s > 0 ? (double)stats_ok(&s->stats, OP_SIGN_IN) / per_s : -1;
+}
+
 /* Only uploads have a time that is expected. */
 static double mb(const struct ramp_measure *m)
 {
@@ -65,7 +76,12 @@ static double expected_rate(const struct ramp_step *s)
     X("held", 0, s->held) \
     X("measured_seconds", 2, (double)s->measured_us / 1e6) \
     X("seconds", 2, (double)s->took_us / 1e6) \
-    X("drained_seconds", 2, (double)s->drained_us / 1e6)
+    X("drained_seconds", 2, (double)s->drained_us / 1e6) \
+    X("requests", 0, s->requests) /* these are what the rates above are of, in measured_seconds */ \
+    X("operations_done", 2, done_of(s, ramp_operations_per_s(s))) \
+    X("actions_done", 0, done_of(s, ramp_actions_per_s(s))) \
+    X("sign_ins_done", 0, (double)stats_ok(&s->stats, OP_SIGN_IN)) \
+    X("sign_in_seconds", 3, sign_in_s(s))
 /* clang-format on */
 
 struct column {

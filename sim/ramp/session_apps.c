@@ -126,7 +126,8 @@ static void sum_up(struct step_apps *f)
     refresh(f);
     snprintf(s->limited, sizeof(s->limited), "%s", f->report.limited_why);
     s->crowded = s->limited[0] && f->report.crowded_intervals == f->report.limited_intervals;
-    s->last_in = f->s->measure_from;
+    if (s->measured_us > 0)
+        s->last_in = s->measure_from;
     s->stats.op[OP_SIGN_IN] = f->before.op[OP_SIGN_IN];
     f->before.op[OP_SIGN_IN] = (struct stats_op){.from_send = NULL};
 }
@@ -135,9 +136,9 @@ static void sum_up(struct step_apps *f)
 static void add_all(struct step_apps *f)
 {
     const struct stats *parts[] = {&f->before, &f->s->stats, &f->after};
-    report_gather(&f->report);
+    report_tick(&f->report); /* the last line of its course */
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        stats_merge(&f->r->w->meter.interval, parts[i]);
+        stats_merge(f->r->w->meter.total, parts[i]);
 }
 
 /* A step's sessions must not take up the places of the next one's. */

@@ -289,6 +289,7 @@ static MAY_YIELD enum err carry_out(struct command_reads *c, struct errinfo *ei)
     enum err e = reads_stage_build(&c->stage, ei);
     if (e != ERR_OK)
         return e;
+    cmd_phase(c->ctx, "work");
     run_part(c, ALONE);
     if (c->conf->background == 0 || c->stop || reads_silent(&c->stage))
         return ERR_OK;

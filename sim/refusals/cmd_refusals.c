@@ -277,6 +277,7 @@ static MAY_YIELD enum err carry_out(struct command_refusals *c, struct errinfo *
         e = background_up(c, ei);
     if (e != ERR_OK)
         return e;
+    cmd_phase(c->ctx, "work");
     struct mono began = mono_now();
     refusals_print_head(c->ctx->out);
     run_rows(c, false);

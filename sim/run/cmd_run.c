@@ -290,11 +290,6 @@ static void add_figures(struct result *r, struct run *run, const struct phases *
     struct worker *w = &run->worker;
     const struct tally *t = &w->meter.actions;
     uint64_t not_started = 0;
-    uint64_t writes = 0, busiest = 0;
-    for (uint32_t i = 0; i < w->roster.n_accounts; i++) {
-        writes += w->roster.accounts[i].writes;
-        busiest = w->roster.accounts[i].writes > busiest ? w->roster.accounts[i].writes : busiest;
-    }
     r->caps = w->server.caps; /* some lacks show only in the work */
     worker_fallbacks(w, r->note, sizeof(r->note));
     double per_s = c->measured_us ? 1e6 / (double)c->measured_us : 0;
@@ -307,12 +302,12 @@ static void add_figures(struct result *r, struct run *run, const struct phases *
         double value;
         int decimals;
     } rows[] = {
-        {"window", "seconds", (double)c->measured_us / 1e6, 1},
+        {"window", "seconds", (double)c->measured_us / 1e6, 2},
         {"window", "requests", (double)c->window_requests, 0},
         {"window", "requests_per_s", (double)c->window_requests * per_s, 1},
-        {"writes", "acknowledged", (double)writes, 0},
-        {"writes", "per_s", (double)writes * per_s, 1},
-        {"writes", "per_s_of_the_busiest_account", (double)busiest * per_s, 1},
+        {"writes", "acknowledged", (double)c->window_writes, 0},
+        {"writes", "per_s", (double)c->window_writes * per_s, 1},
+        {"writes", "per_s_of_the_busiest_account", (double)c->busiest_writes * per_s, 1},
         {"actions", "planned", (double)run->n_actions, 0},
         {"actions", "done", (double)t->done, 0},
         {"actions", "conflicts", (double)t->conflicts, 0},
@@ -348,7 +343,10 @@ static void add_results(struct run *run, const struct phases *c)
     struct mono zero = w->schedule.window.us ? w->schedule.window : run->began;
     timeline_result(&w->meter, zero, r);
     inject_result(&run->inject, zero, r);
-    watch_result(w->watch, r);
+    struct watch_values watched = c->watched;
+    if (c->measured_us == 0)
+        watch_whole(w->watch, &watched);
+    watch_result(&watched, r);
     if (!run->ctx->common->quiet)
         timeline_print(&w->meter, zero, run->ctx->out);
 }
@@ -356,6 +354,7 @@ static void add_results(struct run *run, const struct phases *c)
 static MAY_YIELD enum err carry_out(struct run *run, struct errinfo *ei)
 {
     struct phases c = {.w = &run->worker,
+                       .tells = true,
                        .report = &run->report,
                        .inject = &run->inject,
                        .chaos = &run->chaos,

@@ -19,6 +19,12 @@ static bool stopping(const struct phases *c)
     return worker_draining(c->w);
 }
 
+static void part(const struct phases *c, const char *name)
+{
+    if (c->tells)
+        cmd_phase(c->w->ctx, name);
+}
+
 static int64_t whole_seconds(int64_t us)
 {
     return (us + US_PER_S / 2) / US_PER_S;
@@ -79,6 +85,9 @@ static void begin_window(struct phases *c)
              w->fleet.listed, w->fleet.n);
     report_interval(c->report, head);
     worker_set_phase(w, PHASE_MEASURE);
+    part(c, "window");
+    if (w->watch)
+        watch_lap(w->watch, WATCH_LAP_WINDOW, &c->watched); /* what was before is dropped */
     if (c->inject)
         inject_begin(c->inject);
     if (c->chaos)
@@ -87,6 +96,17 @@ static void begin_window(struct phases *c)
         app_begin(&w->fleet.apps[i], c->actions[i]);
 }
 
+static void count_writes(struct phases *c)
+{
+    const struct roster *all = &c->w->roster;
+    for (uint32_t i = 0; i < all->n_accounts; i++) {
+        uint64_t n = all->accounts[i].writes;
+        c->window_writes += n;
+        c->busiest_writes = n > c->busiest_writes ? n : c->busiest_writes;
+    }
+}
+
+/* What is counted at its end is of the window alone: nothing is written before it. */
 static MAY_YIELD void measure(struct phases *c)
 {
     struct worker *w = c->w;
@@ -107,6 +127,11 @@ static MAY_YIELD void measure(struct phases *c)
     }
     c->measured_us = mono_diff(mono_earlier(mono_now(), end), w->schedule.window);
     c->window_requests = meter_requests(&w->meter) - requests_before;
+    count_writes(c);
+    if (w->watch)
+        watch_lap(w->watch, WATCH_LAP_WINDOW, &c->watched);
+    report_tick(c->report);
+    part(c, "drain");
 }
 
 static const char *awaited(const struct phases *c)
@@ -237,6 +262,7 @@ void phases_run(struct phases *c)
     struct worker *w = c->w;
     char head[120], measured[32];
     report_begin(c->report);
+    part(c, "arrival");
     c->next_report = mono_add(mono_now(), c->report_us);
     arrive(c);
     warm_up(c);

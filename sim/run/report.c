@@ -58,7 +58,7 @@ void report_gather(struct report *p)
     meter_next_interval(&p->w->meter);
 }
 
-static void end_tick(struct report *p)
+void report_tick(struct report *p)
 {
     struct mono now = mono_now();
     struct series *course = p->w->ctx->result->series;
@@ -75,7 +75,7 @@ static void end_tick(struct report *p)
 
 static void on_tick(struct timer *t)
 {
-    end_tick(container_of(t, struct report, tick));
+    report_tick(container_of(t, struct report, tick));
 }
 
 void report_init(struct report *p, struct worker *w, FILE *out, bool color)
@@ -87,8 +87,8 @@ void report_init(struct report *p, struct worker *w, FILE *out, bool color)
     stats_merge(&p->now, w->meter.total); /* takes the memory of all histograms now, as meter_init does */
     stats_reset(&p->now);
     stats_init(&p->course);
-    stats_merge(&p->course, w->meter.total);
-    stats_reset(&p->course);
+    stats_merge(&p->course, w->meter.total); /* as it stands: what was asked before the worker is in the first line */
+    health_begin(&p->tick_began);
 }
 
 void report_done(struct report *p)
@@ -109,7 +109,7 @@ void report_begin(struct report *p)
 {
     health_begin(&p->interval);
     hist_reset(loop_lag(p->w->loop));
-    p->tick_began = p->interval;
+    report_tick(p); /* the set-up */
     p->tick_us = p->w->conf.window_us / TICKS;
     p->tick_us = p->tick_us < US_PER_S ? US_PER_S : p->tick_us;
     tick_again(p);
@@ -206,7 +206,7 @@ static void print_deaf_streams(struct report *p)
 void report_interval(struct report *p, const char *head)
 {
     struct meter *m = &p->w->meter;
-    end_tick(p);
+    report_tick(p);
     sample(p);
     judge_generator(p);
     if (p->out) {

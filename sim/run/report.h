@@ -31,6 +31,8 @@ void report_done(struct report *p);
 void report_floor(struct report *p);
 /* Starts the first interval. */
 void report_begin(struct report *p);
+/* Ends a stretch of the course that is kept, so that the next one begins with what comes next. */
+void report_tick(struct report *p);
 /* Ends the interval: prints it under `head`, adds it to the total, starts the next. */
 void report_interval(struct report *p, const char *head);
 /* What the meter has counted goes to the interval, the course and the total: for who needs the total at once. */

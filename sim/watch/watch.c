@@ -313,13 +313,11 @@ const char *watch_problem(const struct watch *w)
     return w->remote ? remote_problem(w->remote) : "";
 }
 
-void watch_result(const struct watch *w, struct result *r)
+void watch_result(const struct watch_values *v, struct result *r)
 {
     struct buf json = BUF_INIT(64u << 10);
-    struct watch_values v;
     struct jsonw out;
     jsonw_init(&out, &json);
-    watch_whole(w, &v);
-    watch_json(&v, NULL, &out);
+    watch_json(v, NULL, &out);
     result_part(r, "watch", &out);
 }

@@ -18,12 +18,12 @@ enum err watch_log(struct watch *w, const char *file, struct errinfo *ei) WARN_U
 MAY_YIELD void watch_free(struct watch **w);
 const struct watch_values *watch_latest(const struct watch *w);
 /* Who asks for laps; each asks for its own, whatever the others do. */
-enum watch_lap { WATCH_LAP_REPORT, WATCH_LAP_INTERVAL, WATCH_LAPS };
+enum watch_lap { WATCH_LAP_REPORT, WATCH_LAP_INTERVAL, WATCH_LAP_WINDOW, WATCH_LAPS };
 /* The samples since the same one last asked, put together (watch_fold). */
 void watch_lap(struct watch *w, enum watch_lap which, struct watch_values *out);
 void watch_whole(const struct watch *w, struct watch_values *out); /* the same since the beginning */
-/* The whole as the JSON's "watch". */
-void watch_result(const struct watch *w, struct result *r);
+/* As the JSON's "watch": of the stretch that the command's other figures are of. */
+void watch_result(const struct watch_values *v, struct result *r);
 /* The option of every command that watches; it fills a const char *. */
 #define WATCH_OPT(type, field)                                                                                         \
     {                                                                                                                  \

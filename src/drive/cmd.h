@@ -68,6 +68,8 @@ struct command { /* one row of the table in sim/main.c; each command's file defi
     void (*sample)(struct result *r);
 };
 
+/* The next part of the command's course begins now; NULL: the last one ends. */
+void cmd_phase(const struct cmd_ctx *ctx, const char *name);
 /* For a peer that asks the target without a client of the API. */
 struct httpc_counters cmd_counters(const struct cmd_ctx *ctx, enum cause cause);
 

@@ -2,6 +2,7 @@
 # cause, and whatever stands side by side adds up.
 use strict;
 use warnings;
+use JSON::PP;
 use Test::More;
 use lib 'tests/lib';
 use Serve;
@@ -26,7 +27,44 @@ sub adds_up {
         push @wrong, $op unless $by{ok} == $o->{ok} && $failed == $o->{failed};
     }
     is_deeply \@wrong, [], "$name: outcomes are those of the operations";
+    $n = 0;
+    $n += $_->{requests} for @{ $j->{phases} };
+    is $n, $j->{requests}, "$name: its parts add up to the whole";
+    is_deeply [rates($j, '')], [], "$name: each rate is its count by its seconds";
+    return if !$j->{run_dir} || !-e "$stack->{dir}/$j->{run_dir}/intervals.jsonl";
+    my (%sum, $lines);
+    for (map { JSON::PP->new->decode($_) } grep { /"phase"/ } split /\n/, slurp("$stack->{dir}/$j->{run_dir}/intervals.jsonl")) {
+        $sum{all} += $_->{requests};
+        $sum{ $_->{phase} } += $_->{requests};
+        $sum{"seconds $_->{phase}"} += $_->{seconds};
+        $lines++;
+    }
+    is $sum{all}, $j->{requests}, "$name: the lines of its course add up to the whole" or diag explain \%sum;
+    return if !$j->{window};
+    is $sum{window}, $j->{window}{requests}, "$name: those of the window to the window";
+    cmp_ok abs($sum{'seconds window'} - $j->{window}{seconds}), '<=', 0.05 + 0.01 * $sum{'seconds window'}, "$name: in as many seconds";
+    is +(grep { $_->{name} eq 'window' } @{ $j->{phases} })[0]{requests}, $j->{window}{requests}, "$name: and the part that is the window";
     return;
+}
+
+# Counts, seconds and rates that stand in one object; each rate is told with so many digits.
+my %of = (requests => ['requests', 'complete'], operations => ['operations_done'], actions => ['actions_done'], sign_ins => ['sign_ins_done'], items => ['items']);
+my %within = (sign_ins => ['sign_in_seconds'], operations => ['measured_seconds'], actions => ['measured_seconds']);
+sub rates {
+    my ($v, $path) = @_;
+    return map { rates($v->[$_], "$path\[$_]") } 0 .. $#$v if ref $v eq 'ARRAY';
+    return () if ref $v ne 'HASH';
+    my @wrong = map { rates($v->{$_}, "$path.$_") } sort keys %$v;
+    for my $key (grep { /_per_s$/ && defined $v->{$_} } sort keys %$v) {
+        my $what = $key =~ s/_per_s$//r;
+        my ($count) = grep { exists $v->{$_} } @{ $of{$what} // [] };
+        my ($seconds) = grep { defined $v->{$_} } @{ $within{$what} // [] }, 'measured_seconds', 'seconds';
+        next if !defined $count || !defined $v->{$count} || !$seconds || !$v->{$seconds};
+        my $least = $v->{$count} / ($v->{$seconds} + 0.006);
+        my $most = $v->{$seconds} > 0.006 ? $v->{$count} / ($v->{$seconds} - 0.006) : 9e99;
+        push @wrong, "$path.$key is $v->{$key}, but $v->{$count} in $v->{$seconds} s" if $v->{$key} < $least - 0.06 || $v->{$key} > $most + 0.06;
+    }
+    return @wrong;
 }
 
 sub counted {

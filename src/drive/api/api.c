@@ -57,13 +57,6 @@ struct api_conf api_conf_of(const struct cmd_ctx *ctx)
                              .cause = ctx->cause};
 }
 
-struct httpc_counters cmd_counters(const struct cmd_ctx *ctx, enum cause cause)
-{
-    if (!ctx->requests)
-        return (struct httpc_counters){0};
-    return (struct httpc_counters){&ctx->requests[cause], &ctx->requests[CAUSE_RECONNECT]};
-}
-
 static struct api *clients; /* all of the program's, which has one loop */
 
 enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *ei)

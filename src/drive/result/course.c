@@ -9,7 +9,7 @@
 static size_t first_shown(const struct doc *d)
 {
     for (size_t i = 0; i < d->n_spans; i++)
-        if (strcmp(d->spans[i].phase, "window") == 0)
+        if (strcmp(d->spans[i].phase, "window") == 0 || strcmp(d->spans[i].phase, "step") == 0)
             return i;
     return 0;
 }

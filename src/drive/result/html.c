@@ -159,16 +159,19 @@ static void put_count(struct markup *m, const struct doc *d, const char *name, c
 static void put_facts(struct markup *m, const struct doc *d)
 {
     char text[40];
+    bool window = doc_number(d, "window.seconds", -1) >= 0; /* what stands side by side is of one stretch of time */
     double rate = doc_number(d, "window.requests_per_s", -1), server = doc_number(d, "server.peak_rss_bytes", -1);
     markup_put(m, "<dl class=\"facts\">");
     put_fact(m, "measured",
-             str_duration(text, sizeof(text), (int64_t)fmax(0, fmin(doc_number(d, "seconds", 0) * 1e6, WHOLE_MOST))));
-    put_count(m, d, "apps", "apps.planned");
-    put_count(m, d, "requests", "requests");
+             str_duration(
+                 text, sizeof(text),
+                 (int64_t)fmax(0, fmin(doc_number(d, window ? "window.seconds" : "seconds", 0) * 1e6, WHOLE_MOST))));
+    put_count(m, d, window ? "requests in it" : "requests", window ? "window.requests" : "requests");
     if (rate >= 0) {
         str_format(text, sizeof(text), "%.1f", rate);
         put_fact(m, "requests/s", text);
     }
+    put_count(m, d, "apps", "apps.planned");
     put_count(m, d, "failed operations", "failed");
     put_count(m, d, "events lost", "events.lost");
     if (server >= 0)
@@ -189,6 +192,29 @@ static void put_verdict(struct markup *m, const struct doc *d)
     put_facts(m, d);
     markup_put(m, "</header>\n");
     put_origin(m, d);
+}
+
+/* ---- its course, part by part ---- */
+
+static void put_phases(struct markup *m, const struct doc *d)
+{
+    static const char *const names[] = {"part", "seconds", "requests", "requests/s"};
+    const struct json *phases = json_get(d->root, "phases");
+    if (json_count(phases) < 2)
+        return;
+    markup_put(m, "<section><h2>Parts</h2>\n");
+    html_table(m, "Of the whole command, one after another; operations and causes below are of all of them", names,
+               ARRAY_LEN(names), 1);
+    for (const struct json *p = json_first(phases); p; p = json_next(p)) {
+        markup_put(m, "<tr>");
+        html_cell(m, html_text_of(p, "name"));
+        html_number(m, json_get(p, "seconds"), 2);
+        html_number(m, json_get(p, "requests"), 0);
+        html_number(m, json_get(p, "requests_per_s"), 1);
+        markup_put(m, "</tr>\n");
+    }
+    html_table_end(m);
+    markup_put(m, "</section>\n");
 }
 
 /* ---- checks and thresholds ---- */
@@ -392,9 +418,9 @@ static void put_failures(struct markup *m, const struct doc *d)
 
 static bool told_elsewhere(const char *key)
 {
-    static const char *const told[] = {"operations", "failures",    "checks",   "thresholds",  "steps",
-                                       "ranges",     "predictions", "timeline", "injected",    "knee",
-                                       "stopped",    "verdict",     "error",    "capabilities"};
+    static const char *const told[] = {"operations", "failures",    "checks",   "thresholds",   "steps",
+                                       "ranges",     "predictions", "timeline", "injected",     "knee",
+                                       "stopped",    "verdict",     "error",    "capabilities", "phases"};
     for (size_t i = 0; i < ARRAY_LEN(told); i++)
         if (strcmp(key, told[i]) == 0)
             return true;
@@ -457,6 +483,7 @@ enum err rendering_html(const struct doc *d, struct buf *out)
     put_checks(&m, d);
     html_ramp(&m, d);
     html_rows(&m, d);
+    put_phases(&m, d);
     put_latencies(&m, d);
     html_course(&m, d);
     put_failures(&m, d);

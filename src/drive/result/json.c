@@ -213,6 +213,21 @@ static void write_verdict(const struct result *r, struct jsonw *w)
     jsonw_end_object(w);
 }
 
+static void write_phases(const struct result *r, struct jsonw *w)
+{
+    jsonw_array(w, "phases");
+    for (size_t i = 0; i < r->phases.n; i++) {
+        const struct phase_told *p = &r->phases.of[i];
+        jsonw_object(w, NULL);
+        jsonw_str(w, "name", p->name);
+        jsonw_f64(w, "seconds", (double)p->us / 1e6, 3);
+        jsonw_i64(w, "requests", (int64_t)p->requests);
+        jsonw_measured(w, "requests_per_s", p->us > 0 ? (double)p->requests * 1e6 / (double)p->us : -1, 2);
+        jsonw_end_object(w);
+    }
+    jsonw_end_array(w);
+}
+
 static void write_origin(const struct result *r, struct jsonw *w)
 {
     char began[40];
@@ -255,6 +270,7 @@ enum err result_render_json(const struct result *r, int exit_status, struct buf 
     if (r->note[0])
         jsonw_str(&w, "note", r->note);
     write_capabilities(r, &w);
+    write_phases(r, &w);
     stats_write_json(&r->stats, &w);
     write_apps(&r->apps, &w);
     write_sessions(&r->sessions, &w);

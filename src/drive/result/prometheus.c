@@ -155,6 +155,21 @@ static void put_latencies(struct text *t, const struct json *operations)
     each_latency(t, operations, put_few);
 }
 
+static void put_phases(struct text *t, const struct json *phases)
+{
+    static const struct {
+        const char *key, *name, *help;
+    } rows[] = {{"seconds", "phase_seconds", "How long each part of the command took."},
+                {"requests", "phase_requests_total", "Requests sent in it."}};
+    double v;
+    for (size_t i = 0; i < ARRAY_LEN(rows) && json_count(phases); i++) {
+        family(t, rows[i].name, i ? "counter" : "gauge", rows[i].help);
+        for (const struct json *p = json_first(phases); p; p = json_next(p))
+            if (json_f64(json_get(p, rows[i].key), &v))
+                sample(t, rows[i].name, &(struct label){"phase", text_of(p, "name")}, 1, v);
+    }
+}
+
 static void put_checks(struct text *t, const struct json *checks)
 {
     static const char *const states[] = {"ok", "violated", "not_run"};
@@ -262,6 +277,7 @@ enum err rendering_prometheus(const struct doc *d, struct buf *out)
     const struct json *operations = json_get(d->root, "operations");
     put_info(&t, d);
     put_members(&t, "requests_total", "counter", "Requests by their cause.", json_get(d->root, "causes"), "cause");
+    put_phases(&t, json_get(d->root, "phases"));
     put_outcomes(&t, operations);
     put_latencies(&t, operations);
     put_failures(&t, json_get(d->root, "failures"));

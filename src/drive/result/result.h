@@ -5,6 +5,7 @@
  * fills it, main renders it. Layer 2. */
 #include "base/opt.h"
 #include "base/percentiles.h"
+#include "drive/result/phases.h"
 #include "drive/stats.h"
 
 struct tree_summary {
@@ -75,8 +76,9 @@ struct result {
     bool interrupted, reader_gone; /* reader_gone: stdout was closed by the other side */
     bool judged;                   /* the summary ends with a verdict; it always does when something was checked */
     bool failures_matter; /* a failed operation makes the run unhealthy, unless a threshold speaks of failures */
-    int64_t seconds_us;
-    struct stats stats;
+    int64_t seconds_us;   /* of what was measured, a run's window; else of the whole */
+    struct stats stats;   /* of the whole */
+    struct phases_told phases;
     struct tree_summary tree;
     struct app_summary apps;
     struct generator_summary generator;

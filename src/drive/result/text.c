@@ -17,12 +17,31 @@ static void word(const struct painter *p, bool good, bool bad, const char *text)
     fprintf(p->out, "  %s%-8s%s ", paint, text, p->color ? "\033[0m" : "");
 }
 
+/* What was measured is one of several parts. */
+static bool has_window(const struct result *r)
+{
+    for (size_t i = 0; i < r->phases.n; i++)
+        if (strcmp(r->phases.of[i].name, "window") == 0)
+            return true;
+    return false;
+}
+
+static int64_t all_us(const struct result *r)
+{
+    int64_t us = 0;
+    for (size_t i = 0; i < r->phases.n; i++)
+        us += r->phases.of[i].us;
+    return us;
+}
+
 static void print_head(const struct result *r, FILE *out)
 {
     char took[32];
 
     fprintf(out, r->interrupted ? "\nsummary of %s: interrupted after %s" : "\nsummary of %s, %s", r->command,
             str_duration(took, sizeof took, r->seconds_us));
+    if (has_window(r))
+        fprintf(out, " measured; the table and the requests are of all %s", str_duration(took, sizeof took, all_us(r)));
     if (r->generator.limited)
         fprintf(out, ": the generator was the limit, so this says nothing about the server: %s", r->generator.why);
     fputc('\n', out);
@@ -48,6 +67,25 @@ static const char *spaced(char *dst, size_t n, const char *key)
         if (*c == '_')
             *c = ' ';
     return dst;
+}
+
+/* "          set-up 273 in 2.3 s, window 935 in 1 min 0 s": they add up to the requests above. */
+static void print_phases(const struct result *r, FILE *out)
+{
+    char n[32], took[32], text[120];
+    size_t column = 0;
+    if (r->phases.n < 2 || !stats_requests(&r->stats))
+        return;
+    for (size_t i = 0; i < r->phases.n; i++) {
+        const struct phase_told *p = &r->phases.of[i];
+        size_t len =
+            (size_t)str_format(text, sizeof text, "%s %s in %s", p->name, str_thousands(n, sizeof n, p->requests),
+                               str_duration(took, sizeof took, p->us));
+        bool fits = column && column + len + 2 < 100;
+        fprintf(out, "%s%s", fits ? ", " : column ? ",\n          " : "          ", text);
+        column = (fits ? column + 2 : 10) + len;
+    }
+    fputc('\n', out);
 }
 
 static void print_requests(const struct stats *s, FILE *out)
@@ -298,6 +336,7 @@ void result_print(const struct result *r, FILE *out, bool color)
     if (any_calls(&r->stats))
         stats_print_table(&r->stats, out, color);
     print_requests(&r->stats, out);
+    print_phases(r, out);
     print_summaries(r, out);
     print_checks(r, &p);
     print_thresholds(r, &p);
