@@ -119,6 +119,8 @@ static int finish(struct program *p)
         r->seconds_us = mono_diff(mono_now(), p->started);
     name_work(r);
     cmd_phase(&p->ctx, NULL);
+    if (!p->started.us) /* it never began */
+        r->phases.n = 0;
     if (p->ctx.space) {
         api_space_tally(p->ctx.space, &r->sessions.kept, &r->sessions.signed_in);
         api_space_save(p->ctx.space);
