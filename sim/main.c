@@ -12,7 +12,6 @@
 #include "drive/api/scheme.h"
 #include "drive/belong.h"
 #include "drive/cmd.h"
-#include "drive/result/series.h"
 #include "net/guard.h"
 #include "net/httpc.h"
 #include "net/loop.h"
@@ -103,13 +102,6 @@ static void complain(const struct errinfo *ei)
     usage_complain(program.cmd->name, err_message(ei));
 }
 
-/* A command that told no parts of its own has one. */
-static void name_work(struct result *r)
-{
-    if (r->phases.n == 1)
-        r->phases.of[0].name = "work";
-}
-
 static int finish(struct program *p)
 {
     struct result *r = &p->result;
@@ -117,7 +109,6 @@ static int finish(struct program *p)
 
     if (p->started.us && !r->seconds_us)
         r->seconds_us = mono_diff(mono_now(), p->started);
-    name_work(r);
     cmd_phase(&p->ctx, NULL);
     if (!p->started.us) /* it never began */
         r->phases.n = 0;
@@ -400,20 +391,6 @@ static enum err start_loop(struct program *p, struct errinfo *ei)
     return err;
 }
 
-/* They are part of the course that is kept, so that its lines add up to the whole. */
-static void keep_course(struct program *p, struct mono from, uint64_t before)
-{
-    struct result *r = &p->result;
-    struct stats *checks = mem_zalloc(sizeof *checks);
-    const struct series_span span = {.from = from, .to = mono_now(), .phase = "checks"};
-    checks->by_cause[CAUSE_CHECK] = r->stats.by_cause[CAUSE_CHECK] - before;
-    if (r->series) {
-        series_begin(r->series, &span, checks);
-        series_end(r->series);
-    }
-    mem_free(checks);
-}
-
 static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check_baseline *since, struct errinfo *ei)
 {
     if (p->interrupts) {
@@ -425,11 +402,10 @@ static MAY_YIELD enum err judge_afterwards(struct program *p, const struct check
         p->result.seconds_us = mono_diff(mono_now(), p->started);
     struct mono from = mono_now();
     uint64_t before = p->result.stats.by_cause[CAUSE_CHECK];
-    name_work(&p->result);
     cmd_phase(&p->ctx, "checks");
     p->ctx.cause = CAUSE_CHECK;
     enum err err = checks_run(&p->ctx, NULL, p->result.run_dir[0] ? p->result.run_dir : NULL, since, ei);
-    keep_course(p, from, before);
+    cmd_course(&p->ctx, "checks", from, CAUSE_CHECK, before);
     return err;
 }
 

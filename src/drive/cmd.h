@@ -70,6 +70,8 @@ struct command { /* one row of the table in sim/main.c; each command's file defi
 
 /* The next part of the command's course begins now; NULL: the last one ends. */
 void cmd_phase(const struct cmd_ctx *ctx, const char *name);
+/* A line of the course that is kept, of a part in which only this cause asked: what it counted since `before`. */
+void cmd_course(const struct cmd_ctx *ctx, const char *phase, struct mono from, enum cause cause, uint64_t before);
 /* For a peer that asks the target without a client of the API. */
 struct httpc_counters cmd_counters(const struct cmd_ctx *ctx, enum cause cause);
 
