@@ -45,7 +45,7 @@ static int by_time(const void *a, const void *b)
 
 static bool has_answer(enum outcome o)
 {
-    return o != OUT_TIMEOUT && o != OUT_TRANSPORT && o != OUT_UNKNOWN && o != OUT_UNFINISHED;
+    return o != OUT_TIMEOUT && o != OUT_TRANSPORT && o != OUT_UNKNOWN && o != OUT_UNFINISHED && o != OUT_LOCAL;
 }
 
 static void collect(struct judge *k)

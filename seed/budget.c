@@ -115,8 +115,8 @@ static MAY_YIELD bool trouble(struct seeder *s, const struct api_result *r)
     if (r->outcome == OUT_UNKNOWN)
         s->unsettled++;
     coro_sleep_until(s->ctx->loop, mono_add(mono_now(), PAUSE_US));
-    /* TRANSPORT: it never reached the server, or it only read. */
-    return r->outcome == OUT_TRANSPORT && !s->stop;
+    /* It never reached the server, or it only read. */
+    return (r->outcome == OUT_TRANSPORT || r->outcome == OUT_LOCAL) && !s->stop;
 }
 
 void seed_count(struct seeder *s, enum drive_op op, const struct api_result *r)
@@ -140,6 +140,7 @@ bool seed_login_give(struct seeder *s, struct seed_login *l, enum drive_op op, c
     case OUT_THROTTLED:
         return throttled(s, l, r);
     case OUT_TRANSPORT:
+    case OUT_LOCAL:
     case OUT_TIMEOUT:
     case OUT_UNKNOWN:
         return trouble(s, r);

@@ -117,7 +117,7 @@ struct api *asker_api(struct asker *a, uint32_t account, struct asking *q)
 /* A timeout was long enough by itself. */
 static bool stumbled(const struct api_result *r)
 {
-    return r->outcome == OUT_SERVER || r->outcome == OUT_TRANSPORT;
+    return r->outcome == OUT_SERVER || r->outcome == OUT_TRANSPORT || r->outcome == OUT_LOCAL;
 }
 
 /* Its session is over: a new one, unless another question got it meanwhile. */

@@ -106,7 +106,7 @@ enum err readback(struct asker *a, uint32_t account, const char *id, const char 
     else if (r.outcome == OUT_TRANSPORT && r.status == 200) /* each time, while the server lets itself be asked */
         snprintf(out->why, sizeof(out->why), "its answer breaks off after %" PRIu64 " bytes", rd.got);
     else if (r.outcome == OUT_TRANSPORT || r.outcome == OUT_TIMEOUT || r.outcome == OUT_UNFINISHED ||
-             r.outcome == OUT_THROTTLED || r.status == 401 ||
+             r.outcome == OUT_LOCAL || r.outcome == OUT_THROTTLED || r.status == 401 ||
              (r.status >= 502 && r.status <= 504)) /* nobody is let in, its store is away: no word of the file */
         e = err_set(ei, ERR_ENV, "the server could not be asked for file %s: %s", id, r.reason);
     else

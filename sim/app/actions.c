@@ -22,7 +22,7 @@ void action_tally(struct app *a, enum drive_op op, enum outcome o)
         t->done++;
     else if (o == OUT_CONFLICT || o == OUT_THROTTLED)
         t->conflicts++;
-    else if (o == OUT_UNFINISHED)
+    else if (o == OUT_UNFINISHED || o == OUT_LOCAL)
         t->unfinished++;
     else if (o == OUT_OUTAGE)
         t->outage++;

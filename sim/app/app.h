@@ -66,6 +66,7 @@ struct app {
     struct rng rng;   /* jitter only: what is planned has its own */
     struct view view;
     bool started;
+    bool ran_short;      /* this machine had no port, descriptor or memory for a request of it */
     struct mono arrived; /* when it was due to start */
     struct app_stream stream;
     struct app_background background;

@@ -49,6 +49,7 @@ bool call_again(struct call *c, const struct api_result *r)
     struct worker *w = c->app->w;
     bool again = false;
     meter_reach(&w->meter, r);
+    c->app->ran_short |= r->outcome == OUT_LOCAL;
     w->server.caps &= api_caps(c->app->api);
     if (r->outcome == OUT_THROTTLED)
         again = wait_for_budget(c, r);

@@ -1,5 +1,6 @@
 #include "sim/app/meter.h"
 #include "base/mem.h"
+#include "base/shortage.h"
 
 #include <string.h>
 
@@ -60,6 +61,8 @@ void meter_record(struct meter *m, enum drive_op op, const struct api_result *r,
     stats_record(&m->interval, op, r, due);
     if (r->outcome == OUT_OUTAGE)
         outage_reason(m, op, r);
+    if (r->outcome == OUT_LOCAL)
+        stats_reason_add(&m->interval, op, r->reason);
 }
 
 /* ---- outages that are seen ---- */
@@ -120,7 +123,7 @@ static void note_silence(struct meter *m, const struct api_result *r, struct mon
     if (m->down || m->answered.us == 0 || r->sent.us == 0 || r->bytes_up + r->bytes_down > LARGE_BYTES)
         return;
     struct mono from = mono_later(r->sent, m->answered);
-    int64_t us = mono_diff(now, from);
+    int64_t us = mono_diff(now, from) - (shortage_away_us() - m->away_us); /* in which nobody here listened */
     struct outage *o = us < SILENT_US ? NULL : begin(m, "no answer", from, (struct wall){wall_now().us - us});
     if (o) {
         o->us = us;
@@ -158,7 +161,8 @@ void meter_reach(struct meter *m, const struct api_result *r)
         if (r->status >= 502 && r->status <= 504)
             note_unready(m, r, now);
         m->answered = now;
-    } else if (r->err != ERR_CANCELLED) {
+        m->away_us = shortage_away_us();
+    } else if (r->err != ERR_CANCELLED && r->err != ERR_LOCAL) {
         note_failure(m, r, now);
     }
 }

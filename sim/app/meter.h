@@ -27,7 +27,7 @@ struct tally { /* of actions: planned = done + conflicts + failed + outage + emp
     uint64_t done, conflicts, failed;
     uint64_t outage;     /* failed in an outage that was ordered */
     uint64_t empty;      /* nothing in view to act on */
-    uint64_t unfinished; /* cut at the end */
+    uint64_t unfinished; /* cut at the end, or this machine ran short */
     uint64_t late;       /* of all those: started over a second after they were due, since the app was busy */
 };
 struct meter {
@@ -45,6 +45,7 @@ struct meter {
     struct mono first_failure;  /* us 0: the last request was answered */
     struct wall first_failure_wall;
     struct mono answered; /* the last answer to anybody; us 0: none yet */
+    int64_t away_us;      /* shortage_away_us() then */
 };
 
 /* Takes the memory of all histograms now, so that it is not mistaken for that of apps. */

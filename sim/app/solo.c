@@ -48,12 +48,20 @@ static MAY_YIELD enum err sign_in(struct worker *w, const struct solo *s, struct
     return e;
 }
 
-/* Whether it was the limit, the scenario may have said. */
-static void tell_generator(const struct worker *w)
+/* From when the body began. */
+static void tell_generator(const struct worker *w, const struct health *began, bool judged)
 {
     struct generator_summary *g = &w->ctx->result->generator, said = *g;
-    *g = health_summary(loop_lag(w->loop));
+    const struct health_span span = health_since(began);
+    struct health_verdict v = {0};
+    if (!judged)
+        (void)health_judge(&v, &span, hist_percentile(loop_lag(w->loop), 99));
+    *g = health_summary(loop_lag(w->loop), &v);
+    if (!judged)
+        return;
     g->limited = said.limited;
+    g->late = said.late;
+    g->cause = said.cause;
     memcpy(g->why, said.why, sizeof(g->why));
 }
 
@@ -63,6 +71,7 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     struct server_watch *watch = NULL;
     struct recorder recorder = {0};
     struct mono began = mono_now();
+    struct health work;
     const struct worker_conf wc = {.apps = s->apps, .timeout_us = s->timeout_us, .seed = (uint64_t)ctx->common->seed};
     worker_init(w, ctx, &wc);
     ctx->on_interrupt_arg = w;
@@ -72,6 +81,8 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
         e = watch_new(&w->watch, ctx, s->watch, ei);
     if (e == ERR_OK)
         e = sign_in(w, s, ei);
+    health_begin(&work);
+    hist_reset(loop_lag(w->loop));
     if (e == ERR_OK && s->recorded)
         recorder_start(&recorder, ctx, &w->meter.interval, began);
     if (e == ERR_OK)
@@ -86,7 +97,7 @@ enum err solo_run(const struct solo *s, struct cmd_ctx *ctx, struct errinfo *ei)
     meter_next_interval(&w->meter);
     server_watch_free(&watch);
     watch_free(&w->watch);
-    tell_generator(w);
+    tell_generator(w, &work, s->judges_generator);
     worker_done(w);
     mem_free(w);
     return e;

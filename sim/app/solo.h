@@ -11,7 +11,8 @@ struct solo {
     int64_t server_pid; /* 0: found by itself */
     bool watched;       /* worker.watch is there, for what `watch` names (watch.h) */
     const char *watch;
-    bool recorded; /* its course is kept for the page; the body does not read worker.meter.interval */
+    bool judges_generator; /* the body says itself, in the result, whether the generator was the limit */
+    bool recorded;         /* its course is kept for the page; the body does not read worker.meter.interval */
     MAY_YIELD enum err (*body)(struct worker *w, struct server_watch *watch, const void *arg, struct errinfo *ei);
     const void *arg;
 };

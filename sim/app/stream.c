@@ -168,6 +168,7 @@ static void on_close(void *arg, const struct api_result *r)
         return;
     a->w->streams.slow_ended += was_up && a->stream.bytes_per_s;
     meter_reach(&a->w->meter, r);
+    a->ran_short |= r->outcome == OUT_LOCAL;
     int64_t wait = refused(a, r);
     if (r->err == ERR_LIMIT)
         give_up_event(a, r);
@@ -193,7 +194,7 @@ void stream_open(struct app *a)
     a->stream.cause = a->stream.was_up ? CAUSE_RECONNECT : CAUSE_SETUP;
     call_because(a, a->stream.cause);
     if (api_stream_open(&a->stream.handle, a->api, &a->stream.memory, &ops, a, &ei) != ERR_OK) {
-        struct api_result r = {.outcome = OUT_TRANSPORT};
+        struct api_result r = {.outcome = ei.code == ERR_LOCAL ? OUT_LOCAL : OUT_TRANSPORT, .err = ei.code};
         snprintf(r.reason, sizeof(r.reason), "%s", err_message(&ei));
         meter_record(&a->w->meter, OP_STREAM, &r, (struct mono){0});
         open_later(a, next_wait(a));

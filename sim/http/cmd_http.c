@@ -68,6 +68,7 @@ struct http_run {
     struct stats interval;
     struct recorder recorder;
     struct stress *stress;
+    struct health began; /* with the load */
 };
 
 /* ---- the request ---- */
@@ -208,6 +209,7 @@ static enum outcome outcome_of(const struct stress_sample *s)
     static const enum outcome without[STRESS_FAILURES] = {
         [STRESS_CONNECT] = OUT_TRANSPORT, [STRESS_SEND] = OUT_TRANSPORT,     [STRESS_RECEIVE] = OUT_TRANSPORT,
         [STRESS_TIMEOUT] = OUT_TIMEOUT,   [STRESS_PROTOCOL] = OUT_TRANSPORT, [STRESS_UNFINISHED] = OUT_UNFINISHED,
+        [STRESS_LOCAL] = OUT_LOCAL,
     };
     return s->failure == STRESS_ANSWERED ? outcome_of_status(s->status) : without[s->failure];
 }
@@ -275,7 +277,10 @@ static void tell(struct http_run *h, int64_t took_us)
     h->ctx->result->seconds_us = took_us;
     http_report_print(h->report, &head, info, took_us, h->ctx->out);
     http_report_fill(h->report, info, took_us, h->ctx->result);
-    h->ctx->result->generator = health_summary(loop_lag(h->ctx->loop));
+    const struct health_span span = health_since(&h->began);
+    struct health_verdict v = {0};
+    (void)health_judge(&v, &span, hist_percentile(loop_lag(h->ctx->loop), 99));
+    h->ctx->result->generator = health_summary(loop_lag(h->ctx->loop), &v);
 }
 
 static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
@@ -289,6 +294,8 @@ static MAY_YIELD enum err stress(struct http_run *h, struct errinfo *ei)
         h->progress = progress_new(h->ctx->out, h->ctx->tty, "requests", conf.requests);
     h->ctx->on_interrupt_arg = h;
     h->ctx->on_interrupt = on_interrupt;
+    health_begin(&h->began);
+    hist_reset(loop_lag(h->ctx->loop));
     struct mono from = mono_now();
     recorder_start(&h->recorder, h->ctx, &h->interval, from);
     stress_run(h->stress);

@@ -16,9 +16,13 @@ static const struct {
 static const struct {
     const char *text, *key;
 } failures[STRESS_FAILURES] = {
-    [STRESS_CONNECT] = {"Connect", "connect"},    [STRESS_SEND] = {"Write", "write"},
-    [STRESS_RECEIVE] = {"Receive", "receive"},    [STRESS_TIMEOUT] = {"Timeout", "timeout"},
-    [STRESS_PROTOCOL] = {"Protocol", "protocol"}, [STRESS_UNFINISHED] = {"Unfinished", "unfinished"},
+    [STRESS_CONNECT] = {"Connect", "connect"},
+    [STRESS_SEND] = {"Write", "write"},
+    [STRESS_RECEIVE] = {"Receive", "receive"},
+    [STRESS_TIMEOUT] = {"Timeout", "timeout"},
+    [STRESS_PROTOCOL] = {"Protocol", "protocol"},
+    [STRESS_UNFINISHED] = {"Unfinished", "unfinished"},
+    [STRESS_LOCAL] = {NULL, "local"},
 };
 static const struct percentile ranks[] = {{"p50", 50}, {"p66", 66}, {"p75", 75}, {"p80", 80},  {"p90", 90},
                                           {"p95", 95}, {"p98", 98}, {"p99", 99}, {"p100", 100}};
@@ -57,7 +61,7 @@ void http_report_add(struct http_report *r, const struct stress_sample *s)
     r->received += s->bytes_received;
     r->retried += s->retried;
     if (s->failure != STRESS_ANSWERED) {
-        r->failed++;
+        r->failed += s->failure != STRESS_LOCAL;
         return;
     }
     if (r->ended[STRESS_ANSWERED] == 1)
@@ -76,7 +80,7 @@ void http_report_add(struct http_report *r, const struct stress_sample *s)
 
 uint64_t http_report_ended(const struct http_report *r)
 {
-    return r->ended[STRESS_ANSWERED] + r->failed;
+    return r->ended[STRESS_ANSWERED] + r->ended[STRESS_LOCAL] + r->failed;
 }
 
 static double per_second(uint64_t n, int64_t us)
@@ -107,6 +111,8 @@ static void print_failures(const struct http_report *r, FILE *out)
     }
     if (r->failed)
         fputs(")\n", out);
+    if (r->ended[STRESS_LOCAL])
+        line(out, "Not sent:", "%llu (this machine ran short)", (unsigned long long)r->ended[STRESS_LOCAL]);
     line(out, "Write errors:", "%llu", (unsigned long long)r->ended[STRESS_SEND]);
     if (r->non_2xx)
         line(out, "Non-2xx responses:", "%llu", (unsigned long long)r->non_2xx);

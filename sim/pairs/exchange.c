@@ -137,7 +137,12 @@ static MAY_YIELD bool exchange_one(struct letter *l, const char *folder)
         else
             str_format(why, sizeof(why), "no event at the receiver within %s",
                        str_duration(limit, sizeof(limit), p->conf->timeout_us));
-        record(p, OP_DELIVERY, p->delivery, l, c->post.closed ? OUT_TRANSPORT : OUT_TIMEOUT, mono_now(), why);
+        bool ours = c->post.closed && c->post.end.outcome == OUT_LOCAL;
+        record(p, OP_DELIVERY, p->delivery, l,
+               ours             ? OUT_LOCAL
+               : c->post.closed ? OUT_TRANSPORT
+                                : OUT_TIMEOUT,
+               mono_now(), why);
         return false;
     }
     record(p, OP_DELIVERY, p->delivery, l, OUT_OK, c->post.last, "");
@@ -160,7 +165,7 @@ static MAY_YIELD bool open_stream(struct couple *c, struct api_stream **stream, 
     bool open = e == ERR_OK && await_event(c, 0, deadline);
     struct api_result r = {.outcome = OUT_OK, .sent = sent, .done = mono_now()};
     if (e != ERR_OK) {
-        r.outcome = OUT_TRANSPORT;
+        r.outcome = e == ERR_LOCAL ? OUT_LOCAL : OUT_TRANSPORT;
         str_fit(r.reason, sizeof(r.reason), err_message(&ei));
     } else if (c->post.closed) {
         r = c->post.end;

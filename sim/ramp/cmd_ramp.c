@@ -182,6 +182,7 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
         most = conf.steps.sessions[i] > most ? conf.steps.sessions[i] : most;
     conf.out = ctx->common->quiet ? NULL : ctx->out;
     const struct solo s = {.apps = most,
+                           .judges_generator = true,
                            .timeout_us = o->timeout_us,
                            .server_pid = o->server_pid,
                            .watched = true,

@@ -127,6 +127,13 @@ static MAY_YIELD void hold(struct crowd *c)
     watch_lap(c->r->w->watch, WATCH_LAP_REPORT, &s->server);
 }
 
+void ramp_generator(struct ramp_step *s, const struct health_verdict *v)
+{
+    health_text(v, s->limited, sizeof(s->limited));
+    s->cause = health_key(v);
+    s->crowded = health_crowded(v->causes);
+}
+
 static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
 {
     struct crowd c;
@@ -146,8 +153,9 @@ static MAY_YIELD void run_sessions(struct ramp *r, struct ramp_step *s)
         watch_lap(r->w->watch, WATCH_LAP_REPORT, &s->server);
     }
     const struct health_span span = health_since(&health);
-    bool limited = health_limited(&span, hist_percentile(loop_lag(r->w->loop), 99), s->limited, sizeof(s->limited));
-    s->crowded = limited && health_crowded(&span);
+    struct health_verdict v = {0};
+    (void)health_judge(&v, &span, hist_percentile(loop_lag(r->w->loop), 99));
+    ramp_generator(s, &v);
 }
 
 double ramp_p95_ms(const struct ramp_step *s, enum drive_op op)

@@ -3,6 +3,7 @@
 /* A ramp: steps of so many sessions at once, each step ramped in at a rate, held, measured without its first part, and
  * drained before the next. What a session does is session.h's; this is the course and the figures of each step. What
  * was agreed beforehand ends it early (ramp/stop.c); what it all says is told at the end (ramp/verdict.c). Layer 3. */
+#include "drive/health.h"
 #include "sim/app/worker.h"
 #include "sim/ramp/line.h"
 #include "sim/ramp/plan.h"
@@ -49,7 +50,8 @@ struct ramp_step {
     int64_t measured_us, took_us, drained_us;
     struct ramp_measure measured, expected;
     struct watch_values server; /* over the measured part */
-    char limited[120];          /* why its times are partly the generator's own; "": they are not */
+    char limited[400];          /* why its times are partly the generator's own; "": they are not */
+    const char *cause;          /* the name of that, static */
     bool crowded;               /* limited, but only since others took the machine, on which the server is as well */
     /* While it runs, where the step keeps its own counters and sessions (session_apps.c): brings the figures up to
      * date; ends all of it at once. NULL: nothing to do. */
@@ -57,6 +59,9 @@ struct ramp_step {
     void (*halt)(void *arg);
     void *arg;
 };
+
+/* Takes over what the generator showed while the step ran. */
+void ramp_generator(struct ramp_step *s, const struct health_verdict *v);
 
 /* Which condition ended the ramp. */
 struct ramp_tripped {

@@ -68,7 +68,7 @@ static void fail(struct session *x, const struct api_result *r)
         if (!s->refused_why[0])
             str_format(s->refused_why, sizeof(s->refused_why), "%s%.100s", r->status ? status : "",
                        r->code[0] ? r->code : r->reason);
-    } else if (x->worst == OUT_UNFINISHED) {
+    } else if (x->worst == OUT_UNFINISHED || x->worst == OUT_LOCAL) {
         s->unfinished++;
     } else {
         s->failed++;

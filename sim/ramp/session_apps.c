@@ -72,7 +72,7 @@ static void refresh(void *arg)
     s->ok = s->peak = f->w->fleet.listed;
     s->refused = (unsigned)(with_outcome(f, OUT_REFUSED) + with_outcome(f, OUT_THROTTLED));
     s->timed_out = (unsigned)with_outcome(f, OUT_TIMEOUT);
-    s->unfinished = (unsigned)with_outcome(f, OUT_UNFINISHED);
+    s->unfinished = (unsigned)(with_outcome(f, OUT_UNFINISHED) + with_outcome(f, OUT_LOCAL));
     uint64_t told = with_outcome(f, OUT_REFUSED) + s->timed_out + s->unfinished;
     s->failed = (unsigned)(failed > told ? failed - told : 0);
 }
@@ -124,8 +124,7 @@ static void sum_up(struct step_apps *f)
 {
     struct ramp_step *s = f->s;
     refresh(f);
-    snprintf(s->limited, sizeof(s->limited), "%s", f->report.limited_why);
-    s->crowded = s->limited[0] && f->report.crowded_intervals == f->report.limited_intervals;
+    ramp_generator(s, &f->report.verdict);
     if (s->measured_us > 0)
         s->last_in = s->measure_from;
     s->stats.op[OP_SIGN_IN] = f->before.op[OP_SIGN_IN];

@@ -258,26 +258,26 @@ static const char method[] = "by the bounds of a closed system (Denning & Buzen 
                              "within the last step on track (90 % of expected) and the first off it";
 
 /* A machine that the server under test fills, too, makes the generator late but is no limit of it: the knee is the
- * machine's. */
+ * machine's, and stands; its times do not. */
 static void tell_generator(const struct ramp *r, struct result *out)
 {
-    const struct ramp_step *late = NULL;
-    out->generator.limited = false; /* the last step's apps have said so of themselves (run/report.c) */
-    out->generator.why[0] = '\0';
-    for (unsigned i = 0; i < r->n && !out->generator.limited; i++) {
-        const struct ramp_step *s = &r->steps[i];
-        if (s->crowded && !late)
-            late = s;
-        if (!s->limited[0] || s->crowded)
-            continue;
-        out->generator.limited = true;
-        str_format(out->generator.why, sizeof(out->generator.why), "from the step of %u sessions on: %s", s->asked,
-                   s->limited);
-        ramp_say(r, "no result    the generator itself was the limit %s", out->generator.why);
-    }
-    if (late && !out->generator.limited)
-        ramp_say(r, "times        hold delays of the generator from the step of %u sessions on: %s", late->asked,
-                 late->limited);
+    struct generator_summary *g = &out->generator;
+    const struct ramp_step *late = NULL, *limited = NULL;
+    for (unsigned i = r->n; i-- > 0;)
+        if (r->steps[i].limited[0])
+            *(r->steps[i].crowded ? &late : &limited) = &r->steps[i];
+    const struct ramp_step *s = limited ? limited : late;
+    g->limited = limited != NULL; /* the last step's apps have said so of themselves (run/report.c) */
+    g->late = s && !limited;
+    g->cause = s ? s->cause : NULL;
+    g->why[0] = '\0';
+    if (!s)
+        return;
+    str_format(g->why, sizeof(g->why), "from the step of %u sessions on %s", s->asked, s->limited);
+    if (limited)
+        ramp_say(r, "no result    the generator itself was the limit: %s", g->why);
+    else
+        ramp_say(r, "times        hold delays of the generator: %s", g->why);
 }
 
 static void tell_stop(const struct ramp *r)

@@ -84,6 +84,7 @@ static void begin_window(struct phases *c)
     snprintf(head, sizeof(head), "arrived: %u of %u apps have listed all their folders; the measured window begins",
              w->fleet.listed, w->fleet.n);
     report_interval(c->report, head);
+    report_window_begin(c->report);
     worker_set_phase(w, PHASE_MEASURE);
     part(c, "window");
     if (w->watch)
@@ -125,6 +126,7 @@ static MAY_YIELD void measure(struct phases *c)
         while (mono_passed(c->next_report))
             c->next_report = mono_add(c->next_report, c->report_us);
     }
+    report_window_over(c->report);
     c->measured_us = mono_diff(mono_earlier(mono_now(), end), w->schedule.window);
     c->window_requests = meter_requests(&w->meter) - requests_before;
     count_writes(c);
@@ -217,7 +219,8 @@ static void note_unlisted(struct worker *w)
     for (uint32_t i = 0; i < w->fleet.n; i++) {
         if (w->fleet.apps[i].background.listed || !w->fleet.apps[i].started)
             continue;
-        struct api_result r = {.outcome = OUT_UNFINISHED, .reason = "not finished when the run ended"};
+        struct api_result r = {.outcome = w->fleet.apps[i].ran_short ? OUT_LOCAL : OUT_UNFINISHED,
+                               .reason = "not finished when the run ended"};
         meter_record(&w->meter, OP_FULL_PASS, &r, (struct mono){0});
     }
 }

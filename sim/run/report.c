@@ -124,25 +124,34 @@ static uint64_t actions_ended(const struct tally *t)
 static void sample(struct report *p)
 {
     int64_t rss = health_rss_bytes();
+    struct health_verdict alone = {0};
     p->last = health_lap(&p->interval);
     p->lag_p99_us = hist_percentile(p->lag_now, 99);
-    hist_merge(p->lag, p->lag_now);
+    (void)health_judge(p->over ? &alone : &p->verdict, &p->last, p->lag_p99_us);
+    if (!p->over)
+        hist_merge(p->lag, p->lag_now);
     hist_reset(p->lag_now);
     if (rss > p->rss_peak)
         p->rss_peak = rss;
 }
 
-static void judge_generator(struct report *p)
+void report_window_begin(struct report *p)
 {
-    char why[sizeof(p->limited_why)];
-    if (!health_limited(&p->last, p->lag_p99_us, why, sizeof(why)))
-        return;
-    p->limited_intervals++;
-    p->crowded_intervals += health_crowded(&p->last);
-    if (p->limited_worst_us && p->lag_p99_us <= p->limited_worst_us)
-        return;
-    p->limited_worst_us = p->lag_p99_us > 0 ? p->lag_p99_us : 1;
-    memcpy(p->limited_why, why, sizeof(why));
+    health_forget(&p->verdict);
+    hist_reset(p->lag);
+}
+
+/* The interval goes on: what follows is told with it, but counts no longer. */
+void report_window_over(struct report *p)
+{
+    struct hist *now = loop_lag(p->w->loop);
+    struct health_span s = health_since(&p->interval);
+    hist_merge(p->lag, p->lag_now);
+    hist_merge(p->lag, now);
+    hist_merge(p->lag_now, now);
+    (void)health_judge(&p->verdict, &s, hist_percentile(p->lag_now, 99));
+    hist_reset(now);
+    p->over = true;
 }
 
 static void print_head(struct report *p, const char *head, int64_t interval_us)
@@ -164,16 +173,17 @@ static void print_head(struct report *p, const char *head, int64_t interval_us)
 
 static void print_generator(struct report *p)
 {
-    char line[160], lag[32] = "-", idle[32] = "", why[120];
+    char line[160], lag[32] = "-", idle[32] = "", why[400];
     if (p->lag_p99_us >= 0)
         str_format(lag, sizeof(lag), "%.1f ms", (double)p->lag_p99_us / 1e3);
     if (p->last.machine >= 0)
         str_format(idle, sizeof(idle), ", machine %.0f %% idle", (1 - p->last.machine) * 100);
     str_format(line, sizeof(line), "generator: CPU %.0f %%, loop lag p99 %s%s", p->last.own * 100, lag, idle);
     fprintf(p->out, "%s\n", line);
-    if (health_limited(&p->last, p->lag_p99_us, why, sizeof(why)))
-        fprintf(p->out, "warning: %s: this interval's figures are not the server's alone\n",
-                health_crowded(&p->last) ? "no processor time is left on this machine" : "the generator is the limit");
+    struct health_verdict alone = {0};
+    if (health_judge(&alone, &p->last, p->lag_p99_us))
+        fprintf(p->out, "warning: this interval's figures are not the server's alone: %s\n",
+                health_text(&alone, why, sizeof(why)));
 }
 
 /* The server's machine and services in this interval. */
@@ -208,7 +218,6 @@ void report_interval(struct report *p, const char *head)
     struct meter *m = &p->w->meter;
     report_tick(p);
     sample(p);
-    judge_generator(p);
     if (p->out) {
         print_head(p, head, p->last.us);
         print_generator(p);
@@ -234,9 +243,7 @@ void report_result(struct report *p)
                                    .streams_up = w->meter.streams_up,
                                    .streams_peak = w->meter.streams_peak,
                                    .rss_bytes_per_app = (p->rss_peak - p->rss_floor) / w->conf.apps};
-    r->generator = health_summary(p->lag);
-    r->generator.limited = p->limited_intervals > 0;
-    snprintf(r->generator.why, sizeof(r->generator.why), "%s", p->limited_why);
+    r->generator = health_summary(p->lag, &p->verdict);
     worker_fallbacks(w, r->note, sizeof(r->note));
     r->caps = w->server.caps;
 }

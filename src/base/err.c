@@ -1,5 +1,6 @@
 #include "base/err.h"
 #include "base/secret.h"
+#include "base/shortage.h"
 #include "base/utf8.h"
 #include <errno.h>
 #include <stdio.h>
@@ -51,6 +52,16 @@ enum err err_set(struct errinfo *ei, enum err code, const char *fmt, ...)
     return code;
 }
 
+/* A connection that this machine had no port, descriptor or memory for says nothing about the other side. */
+static enum err blame(enum err code, enum shortage s)
+{
+    static const bool others[ERR_COUNT] = {
+        [ERR_RESOLVE] = true, [ERR_CONNECT] = true, [ERR_TLS] = true,     [ERR_RESET] = true, [ERR_CLOSED] = true,
+        [ERR_PROTO] = true,   [ERR_DB] = true,      [ERR_DB_GONE] = true, [ERR_KV] = true,    [ERR_STORE] = true};
+    shortage_note(s);
+    return s != SHORTAGE_NONE && others[code] ? ERR_LOCAL : code;
+}
+
 enum err err_sys(struct errinfo *ei, enum err code, const char *fmt, ...)
 {
     int saved = errno;
@@ -59,6 +70,7 @@ enum err err_sys(struct errinfo *ei, enum err code, const char *fmt, ...)
 
     if (code == ERR_IO && (saved == ENOSPC || saved == EDQUOT))
         code = ERR_FULL;
+    code = blame(code, shortage_of(saved));
     if (!ei)
         return code;
     va_start(ap, fmt);

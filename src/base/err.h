@@ -29,7 +29,9 @@ struct errinfo {
 /* Sets code and message (later fields zeroed; secrets hidden, cut where it does not fit) and returns code, so that
  * `return err_set(...)` reads well. ei may be NULL. */
 enum err err_set(struct errinfo *ei, enum err code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* As err_set, and appends ": strerror(errno)"; keeps os_errno. ENOSPC/EDQUOT turn ERR_IO into ERR_FULL. */
+/* As err_set, and appends ": strerror(errno)"; keeps os_errno. ENOSPC/EDQUOT turn ERR_IO into ERR_FULL; an errno that
+ * is a shortage of this machine (base/shortage.h) is counted, and turns what else would be the other side's doing into
+ * ERR_LOCAL. */
 enum err err_sys(struct errinfo *ei, enum err code, const char *fmt, ...) PRINTF_LIKE(3, 4);
 const char *err_text(enum err code);   /* static */
 const char *err_symbol(enum err code); /* static: "TIMEOUT" */

@@ -70,7 +70,7 @@ const char *outcome_key(enum outcome o)
 
 bool outcome_is_failure(enum outcome o)
 {
-    return o != OUT_OK && o != OUT_CONFLICT && o != OUT_THROTTLED && o != OUT_OUTAGE;
+    return o != OUT_OK && o != OUT_CONFLICT && o != OUT_THROTTLED && o != OUT_OUTAGE && o != OUT_LOCAL;
 }
 
 bool outcome_is_no(enum outcome o)

@@ -60,7 +60,8 @@ double drive_op_weight(enum drive_op op);
 bool drive_op_parse(const char *key, enum drive_op *out);
 
 /* How a request ended. UNKNOWN: sent, no answer; settled later by reading. OUTAGE: it failed as it had to, in an outage
- * that was ordered; of counters only, the ledger has how it really ended. */
+ * that was ordered; of counters only, the ledger has how it really ended. LOCAL: this machine ran short
+ * (base/shortage.h) and it was never sent: not done, and nobody's failure. */
 /* clang-format off */
 #define DRIVE_OUTCOMES(X) \
     X(OK, "ok") \
@@ -74,7 +75,8 @@ bool drive_op_parse(const char *key, enum drive_op *out);
     X(WRONG, "wrong_content") \
     X(UNKNOWN, "unknown") \
     X(UNFINISHED, "unfinished") \
-    X(OUTAGE, "during_outage")
+    X(OUTAGE, "during_outage") \
+    X(LOCAL, "local")
 /* clang-format on */
 enum outcome {
 #define X(sym, key) OUT_##sym,
@@ -83,7 +85,8 @@ enum outcome {
         OUT_COUNT
 };
 const char *outcome_key(enum outcome o);
-/* Conflicts and throttling are the server working as designed, an outage was ordered; the rest but OK is failed. */
+/* Conflicts and throttling are the server working as designed, an outage was ordered, a local shortage is our own; the
+ * rest but OK is failed. */
 bool outcome_is_failure(enum outcome o);
 bool outcome_is_no(enum outcome o); /* the server answered, and said no */
 /* From an HTTP status: 2xx/304 OK; 409 412 423 CONFLICT; 403 413 507 REFUSED; 429 THROTTLED; 408 TIMEOUT; 5xx SERVER;

@@ -11,7 +11,8 @@ static void print_rest(const struct stats_op *o, FILE *out)
         const char *one, *text;
     } rows[] = {{OUT_CONFLICT, "conflict", "conflicts"},
                 {OUT_THROTTLED, "throttled", "throttled"},
-                {OUT_OUTAGE, "during an outage", "during an outage"}};
+                {OUT_OUTAGE, "during an outage", "during an outage"},
+                {OUT_LOCAL, "not sent: this machine ran short", "not sent: this machine ran short"}};
     const char *sep = "      ";
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         unsigned long long n = o->by_outcome[rows[i].outcome];

@@ -44,6 +44,8 @@ static enum err no_answer(const struct probe *p, enum err err, const struct erri
         return err_set(ei, ERR_ENV, "another kind of server answers at %s: its GET /health is larger than 64 KiB", url);
     case ERR_CANCELLED:
         return err_set(ei, ERR_INTERRUPTED, "interrupted");
+    case ERR_LOCAL:
+        return err_set(ei, ERR_ENV, "%s", err_message(why));
     default:
         return err_set(ei, ERR_ENV, "another kind of server answers at %s: GET /health ended with \"%s\"", url,
                        err_message(why));

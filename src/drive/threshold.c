@@ -247,6 +247,32 @@ static enum err no_such_figure(const char *expr, const char *path, const struct 
         ei);
 }
 
+/* The generator's own figures are about itself, and stand; a knee is a rate that no longer grows. */
+static void note_kind(struct threshold *t, const struct figure *f, const struct json *sample)
+{
+    static const char *const rates[] = {"knee", "recommended"};
+    const char *key = json_key(f->value);
+    if (f->holder == json_get(sample, "generator"))
+        return;
+    t->time = f->unit && (is_ms(sv_of(f->unit)) || is_seconds(sv_of(f->unit)));
+    t->rate = strstr(key, "per_s") || strstr(key, "rate");
+    for (size_t i = 0; i < ARRAY_LEN(rates); i++)
+        t->rate |= strncmp(t->path, rates[i], strlen(rates[i])) == 0;
+}
+
+/* What was measured is partly the generator itself. */
+static bool is_its_own(struct threshold *t, const struct json *doc)
+{
+    const struct json *g = json_get(doc, "generator");
+    bool limited = json_bool(json_get(g, "limited"), false), late = json_bool(json_get(g, "late"), false);
+    const char *why = json_str(json_get(g, "why"));
+    if (!(limited && (t->time || t->rate)) && !(late && t->time))
+        return false;
+    t->state = THRESHOLD_NOT_JUDGED;
+    str_format(t->why, sizeof t->why, "the generator was %s: %s", limited ? "the limit" : "late", why ? why : "");
+    return true;
+}
+
 enum err threshold_parse(struct threshold *t, const char *expr, const struct json *sample, struct errinfo *ei)
 {
     size_t at = strcspn(expr, "<>=!");
@@ -272,6 +298,7 @@ enum err threshold_parse(struct threshold *t, const char *expr, const struct jso
     t->about_failures = strcmp(json_key(f.value), "failed") == 0;
     t->count = is_count(json_key(f.value));
     t->needs = needs_of(&f);
+    note_kind(t, &f, sample);
     t->text = mem_strdup(expr);
     return ERR_OK;
 }
@@ -293,6 +320,8 @@ void threshold_judge(struct threshold *t, const struct json *doc)
         t->found = json_bool(f.value, false);
     else
         known = json_f64(f.value, &t->found);
+    if (is_its_own(t, doc))
+        return;
     if (f.value && few_read(f.holder, json_key(f.value), &samples, &needs))
         not_carried(t, samples, needs);
     else if (!known && t->needs)

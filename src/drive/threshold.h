@@ -14,7 +14,8 @@ struct threshold {
     double want; /* in the unit of the figure */
     double found;
     enum threshold_state state;
-    char why[120];              /* of NOT_JUDGED: "3 samples, it needs 100" */
+    char why[300];              /* of NOT_JUDGED: "3 samples, it needs 100" */
+    bool time, rate;            /* a figure that the generator has a part in, when it was late or the limit */
     uint64_t needs;             /* samples, of a percentile and its like; 0: it is none */
     bool about_failures, count; /* count: 0 when the operation never came up */
 };

@@ -101,7 +101,7 @@ enum err dial_connect(struct loop *l, struct dial *d, struct mono deadline, int 
 {
     unsigned first = d->next++ % d->n;
     enum err e = ERR_CONNECT;
-    for (unsigned i = 0; i < d->n && e != ERR_OK; i++) {
+    for (unsigned i = 0; i < d->n && e != ERR_OK && e != ERR_LOCAL; i++) {
         const struct addrinfo *a = d->addrs;
         for (unsigned skip = (first + i) % d->n; skip; skip--)
             a = a->ai_next;

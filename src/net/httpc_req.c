@@ -1,4 +1,5 @@
 /* The life of one request: start, timers, the decision what an end means, and the one retry. */
+#include "base/shortage.h"
 #include "net/httpc_salvage.h"
 #include "net/httpc_xfer.h"
 
@@ -233,9 +234,24 @@ static bool stalled(struct xfer *x, struct mono now)
     return mono_diff(now, x->moved_at) >= x->req->stall_us;
 }
 
+/* A time limit is for the server: what this process was away for does not count. */
+static bool was_away(struct xfer *x)
+{
+    int64_t us = shortage_away_us() - x->away_us;
+    x->away_us += us;
+    x->deadline = mono_add(x->deadline, us);
+    x->connect_by = mono_add(x->connect_by, us);
+    x->moved_at = mono_add(x->moved_at, us);
+    return us > 0;
+}
+
 static void on_time(struct timer *t)
 {
     struct xfer *x = container_of(t, struct xfer, timer);
+    if (was_away(x)) {
+        arm(x);
+        return;
+    }
     struct mono now = mono_now();
     const struct http_url *u = &x->peer->origin->url;
     char how_long[32];
@@ -273,6 +289,8 @@ static void on_start(struct task *t)
     if (counter != NULL)
         ++*counter;
     struct mono now = x->resp->sent = x->moved_at = mono_now();
+    if (x->deadline.us == 0)
+        x->away_us = shortage_away_us();
     if (x->deadline.us == 0)
         x->deadline = mono_add(now, timeout_of(x->req));
     x->connect_by = mono_add(now, CONNECT_TIMEOUT_MS * US_PER_MS);

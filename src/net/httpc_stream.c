@@ -1,6 +1,7 @@
 /* Event streams: one easy handle and one fresh connection each, in a multi of their own, because libcurl looks at every
  * connection to a host before it reuses one: 5,000 streams in the requests' multi would cost a request 50 times its
  * price (measured.md 3). BUFFERSIZE is libcurl's minimum. */
+#include "base/shortage.h"
 #include "net/httpc_xfer.h"
 
 #include <string.h>
@@ -17,6 +18,7 @@ struct httpc_stream {
     int64_t idle_us, bytes_per_s; /* bytes_per_s: read no faster; 0: as it comes */
     struct mono last_byte;
     uint64_t *sent;                     /* the peer's counter when it was opened */
+    int64_t away_us;                    /* shortage_away_us(), as far as it was given back to last_byte */
     const struct httpc_stream_ops *ops; /* NULL: closed by its owner, no further callback */
     void *arg;
     struct http_resp resp; /* status 0 until the head is complete; of a good answer no more than that is kept */
@@ -150,6 +152,9 @@ void httpc_stream_finished(struct transfer *t, CURLcode rc)
 static void on_idle(struct timer *t)
 {
     struct httpc_stream *s = container_of(t, struct httpc_stream, idle);
+    int64_t away_us = shortage_away_us() - s->away_us; /* nobody here listened */
+    s->away_us += away_us;
+    s->last_byte = mono_add(s->last_byte, away_us);
     struct mono dead = mono_add(s->last_byte, s->idle_us);
     struct errinfo why;
     if (!mono_passed(dead))
@@ -247,6 +252,7 @@ static void on_start(struct task *t)
 {
     struct httpc_stream *s = container_of(t, struct httpc_stream, task);
     s->last_byte = mono_now();
+    s->away_us = shortage_away_us();
     s->t.easy = httpc_easy_new(&s->t);
     if (s->t.easy == NULL) {
         struct errinfo why;

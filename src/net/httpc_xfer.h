@@ -42,6 +42,7 @@ struct xfer {
     struct done done;
     struct mono deadline;   /* of the whole, counted from the first start */
     struct mono connect_by; /* before it is sent */
+    int64_t away_us;        /* shortage_away_us() when these times were set */
     struct mono moved_at;   /* when bytes were last seen to move */
     uint64_t moved;
     uint64_t body_sent; /* of req.body, handed to libcurl */

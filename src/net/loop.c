@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/recycle.h"
+#include "base/shortage.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +18,8 @@
 #include <unistd.h>
 
 enum {
-    BATCH = 256,       /* events a round */
+    BATCH = 256, /* events a round */
+    AWAY_US = US_PER_S / 2,
     DEFER_PASSES = 16, /* calls deferred by deferred calls, before descriptors get their turn again */
 };
 
@@ -38,6 +40,8 @@ struct loop {
     int epfd;
     struct mono now;
     bool stop, in_round, no_pwait2;
+    int64_t cpu_us;     /* of this thread, as of cpu_at */
+    struct mono cpu_at; /* us 0: before the first round */
 
     struct epoll_event batch[BATCH];
     int batch_n, batch_at;
@@ -312,14 +316,26 @@ static int wait_events(struct loop *l, int64_t wait_us)
     return epoll_wait(l->epfd, l->batch, BATCH, ms > INT32_MAX ? INT32_MAX : (int)ms);
 }
 
+/* The thread's own clock is asked no more than twice in AWAY_US: it is a system call. */
+static void note_away(struct loop *l, struct mono from, struct mono now)
+{
+    int64_t gap = mono_diff(now, from);
+    if (gap >= AWAY_US && l->cpu_at.us && clock_thread_cpu_us() - l->cpu_us < gap / 2 + AWAY_US / 4)
+        shortage_away(gap);
+    if (gap < AWAY_US && mono_diff(now, l->cpu_at) < AWAY_US / 2)
+        return;
+    l->cpu_us = clock_thread_cpu_us();
+    l->cpu_at = now;
+}
+
 /* -1: for ever. A far deadline counts as for ever, so that no conversion below can overflow. */
-static int64_t wait_time(const struct loop *l, struct mono until)
+static int64_t wait_time(const struct loop *l, struct mono now, struct mono until)
 {
     if (l->deferred.n > 0)
         return 0;
     if (l->heap_n > 0 && mono_before(l->heap[1]->at, until))
         until = l->heap[1]->at;
-    int64_t us = mono_diff(until, mono_now());
+    int64_t us = mono_diff(until, now);
     return us < 0 ? 0 : us > 86400 * US_PER_S ? -1 : us;
 }
 
@@ -330,13 +346,18 @@ void loop_step(struct loop *l, struct mono until)
         abort();
     }
     l->in_round = true;
-    int n = wait_events(l, wait_time(l, until));
+    struct mono before = mono_now();
+    int64_t wait_us = wait_time(l, before, until);
+    note_away(l, l->now, before);
+    int n = wait_events(l, wait_us);
     if (n < 0 && errno != EINTR) {
         LOGE("loop", "epoll_wait: %s", strerror(errno));
         abort();
     }
     l->batch_n = n > 0 ? n : 0;
     l->now = mono_now();
+    if (wait_us >= 0)
+        note_away(l, mono_add(before, wait_us), l->now);
     run_descriptors(l);
     run_timers(l);
     run_deferred(l);

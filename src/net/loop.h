@@ -43,7 +43,9 @@ void loop_undefer(struct loop *l, void (*fn)(void *arg), void *arg); /* drops su
 void loop_run(struct loop *l);                                       /* until loop_stop */
 void loop_stop(struct loop *l);
 void loop_step(struct loop *l, struct mono until); /* one round of events, waiting at most until then */
-struct mono loop_now(struct loop *l);              /* the time of this round, cached */
+/* A round that begins AWAY_US after it should have, or takes so long without using the processor, is time in which the
+ * process did not run: shortage_away (base/shortage.h) is told. */
+struct mono loop_now(struct loop *l); /* the time of this round, cached */
 /* How late timers fire, in us: the generator's own health. Owned by the loop; hist_reset it to start an interval. */
 struct hist *loop_lag(struct loop *l);
 /* Signals arrive as callbacks (signalfd; blocks them in the thread, also over exec: a child resets its mask; they are

@@ -179,7 +179,11 @@ static MAY_YIELD enum stress_failure dial(struct conn *c, struct mono deadline)
     if (err && ran_out(s))
         return fail(c, STRESS_UNFINISHED, unfinished);
     if (err)
-        return fail(c, err == ERR_TIMEOUT ? STRESS_TIMEOUT : STRESS_CONNECT, err_message(&ei));
+        return fail(c,
+                    err == ERR_TIMEOUT ? STRESS_TIMEOUT
+                    : err == ERR_LOCAL ? STRESS_LOCAL
+                                       : STRESS_CONNECT,
+                    err_message(&ei));
     enum stress_failure f = s->tls ? start_tls(c, deadline) : STRESS_ANSWERED;
     if (f != STRESS_ANSWERED)
         hang_up(c);

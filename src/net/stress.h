@@ -13,6 +13,7 @@
 enum stress_failure { /* why there is no answer */
                       STRESS_ANSWERED,
                       STRESS_CONNECT,  /* refused, unreachable, or TLS failed */
+                      STRESS_LOCAL,    /* this machine had no port, descriptor or memory left for a connection */
                       STRESS_SEND,     /* the connection broke while the request was written, and no answer lay there */
                       STRESS_RECEIVE,  /* it broke, or ended, before the answer was whole */
                       STRESS_TIMEOUT,  /* not whole within the time limit of a request */

@@ -83,7 +83,7 @@ my $function_lines_max = 60;
 
 # A function that a header offers has a caller. These are offered to the tests and benchmarks, or to scenarios to come.
 my %offered = map { $_ => 1 } qw(
-    api_restore blob_has_multi_delete clock_thread_cpu_us content_magic folders_snapshots
+    api_restore blob_has_multi_delete content_magic folders_snapshots
     ledger_records loop_run loop_stop names_known rng_lognormal
 );
 

@@ -38,7 +38,7 @@ static void reasons(const struct stats *s, FILE *out)
     stats_print_reasons(s, out, 2);
 }
 
-/* The accounting identity: ok + failed + conflicts + throttled + outage = calls. */
+/* The accounting identity: ok + failed + conflicts + throttled + outage + local = calls. */
 static void outcomes_add_up(void **state)
 {
     (void)state;
@@ -48,7 +48,7 @@ static void outcomes_add_up(void **state)
         for (unsigned k = 0; k <= o; k++)
             record(&s, OP_SAVE, (enum outcome)o, 5);
     uint64_t passed_over = s.op[OP_SAVE].by_outcome[OUT_CONFLICT] + s.op[OP_SAVE].by_outcome[OUT_THROTTLED] +
-                           s.op[OP_SAVE].by_outcome[OUT_OUTAGE];
+                           s.op[OP_SAVE].by_outcome[OUT_OUTAGE] + s.op[OP_SAVE].by_outcome[OUT_LOCAL];
     assert_int_equal(stats_calls(&s, OP_SAVE), OUT_COUNT * (OUT_COUNT + 1) / 2);
     assert_int_equal(stats_ok(&s, OP_SAVE) + stats_failed(&s, OP_SAVE) + passed_over, stats_calls(&s, OP_SAVE));
     assert_int_equal(stats_failed_all(&s), stats_failed(&s, OP_SAVE));

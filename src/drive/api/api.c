@@ -292,7 +292,7 @@ void api_no_answer(struct api_result *r, enum err err, bool may_be_done, const s
     else if (err == ERR_CANCELLED)
         r->outcome = OUT_UNFINISHED;
     else
-        r->outcome = err == ERR_TIMEOUT ? OUT_TIMEOUT : OUT_TRANSPORT;
+        r->outcome = err == ERR_LOCAL ? OUT_LOCAL : err == ERR_TIMEOUT ? OUT_TIMEOUT : OUT_TRANSPORT;
     r->err = err;
     api_reason(r, err_message(ei));
 }

@@ -110,7 +110,10 @@ static void put_reasons(struct markup *m, const struct doc *d)
     const char *limit = html_text_of(json_get(d->root, "generator"), "why"), *note = doc_string(d, "note");
     markup_put(m, "<ul>\n");
     if (limit[0])
-        put_reason(m, "the generator was the limit, so this says nothing about the server: ", limit);
+        put_reason(m,
+                   limited(d) ? "the generator was the limit, so times and rates say nothing about the server: "
+                              : "the times hold the generator's own delays: ",
+                   limit);
     if (error)
         put_reason(m, "", html_text_of(error, "message"));
     if (note[0])
@@ -185,8 +188,6 @@ static void put_verdict(struct markup *m, const struct doc *d)
     markup_text(m, doc_string(d, "command"));
     markup_put(m, ": <b>");
     markup_text(m, verdict_words(d));
-    if (limited(d))
-        markup_put(m, ", but the generator was the limit");
     markup_put(m, "</b></h1>\n");
     put_reasons(m, d);
     put_facts(m, d);

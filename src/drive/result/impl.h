@@ -11,10 +11,11 @@ struct result_verdict {
 };
 
 struct result_verdict result_verdict(const struct result *r);
-#define VERDICT_TEXT_MAX 600
+#define VERDICT_TEXT_MAX 1024
 bool result_is_bad(const struct result_verdict *v);
 /* "healthy, 1 check not run", "not healthy: 2 operations failed (save), 1 check violated (ledger)", "not judged: 1
- * threshold (save.p99<1s)"; "" when it is not known. dst holds VERDICT_TEXT_MAX bytes. */
+ * threshold (save.p99<1s)", each with "…, but the generator was the limit: no figures" where that is so; "" when it is
+ * not known. dst holds VERDICT_TEXT_MAX bytes. */
 char *result_verdict_text(const struct result *r, char *dst);
 /* The whole document; exit_status is told as it is given. */
 enum err result_render_json(const struct result *r, int exit_status, struct buf *out) WARN_UNUSED;

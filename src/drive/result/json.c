@@ -68,6 +68,9 @@ static void write_generator(const struct generator_summary *g, struct jsonw *w)
     jsonw_measured(w, "lag_p99_ms", (double)g->lag_p99_us / 1e3, 3);
     jsonw_measured(w, "peak_rss_bytes", g->peak_rss_bytes > 0 ? (double)g->peak_rss_bytes : -1, 0);
     jsonw_bool(w, "limited", g->limited);
+    jsonw_bool(w, "late", g->late);
+    if (g->cause)
+        jsonw_str(w, "cause", g->cause);
     if (g->why[0])
         jsonw_str(w, "why", g->why);
     jsonw_end_object(w);

@@ -71,6 +71,20 @@ static void put_end(struct junit *j, const struct doc *d)
         put_case(j, "stop", "stop conditions", stopped ? FAILED : PASSED, text_of(error, "message"), NULL);
 }
 
+/* What the checks found stands, so this is no failure: the times and rates are what is left out. */
+static void put_generator(struct junit *j, const struct doc *d)
+{
+    const struct json *g = json_get(d->root, "generator");
+    bool limited = json_bool(json_get(g, "limited"), false), late = json_bool(json_get(g, "late"), false);
+    char message[480];
+    if (!g)
+        return;
+    str_format(message, sizeof(message), "%s: %s",
+               limited ? "the generator was the limit: no figures" : "its times hold the generator's own delays",
+               text_of(g, "why"));
+    put_case(j, "generator", "was not the limit", limited || late ? SKIPPED : PASSED, message, NULL);
+}
+
 static void put_operations(struct junit *j, const struct doc *d)
 {
     const struct json *verdict = json_get(d->root, "verdict");
@@ -171,6 +185,7 @@ enum err rendering_junit(const struct doc *d, struct buf *out)
     struct markup m;
     markup_init(&j.m, &cases);
     put_end(&j, d);
+    put_generator(&j, d);
     put_operations(&j, d);
     put_checks(&j, d);
     put_thresholds(&j, d);

@@ -250,6 +250,12 @@ static void put_singles(struct text *t, const struct doc *d)
         family(t, singles[i].name, singles[i].type, singles[i].help);
         sample(t, singles[i].name, NULL, 0, v * singles[i].scale);
     }
+    const struct json *limited = json_get(json_get(d->root, "generator"), "limited");
+    if (!limited)
+        return;
+    family(t, "generator_limited", "gauge",
+           "1: the generator was the limit, so no time or rate is the server's alone.");
+    sample(t, "generator_limited", NULL, 0, json_bool(limited, false));
 }
 
 /* Every number of the command's own sections, by its path. */

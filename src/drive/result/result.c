@@ -169,6 +169,15 @@ static size_t put_part(char *dst, size_t room, const char *sep, const char *coun
     return strlen(dst);
 }
 
+static void put_generator(const struct generator_summary *g, bool healthy, char *dst, size_t room)
+{
+    const char *joint = healthy ? "but" : "and";
+    if (g->limited)
+        str_format(dst, room, ", %s the generator was the limit: no figures; %s", joint, g->why);
+    else if (g->late)
+        str_format(dst, room, ", %s its times hold the generator's own delays; %s", joint, g->why);
+}
+
 char *result_verdict_text(const struct result *r, char *dst)
 {
     struct result_verdict v = result_verdict(r);
@@ -193,13 +202,17 @@ char *result_verdict_text(const struct result *r, char *dst)
                  {v.not_judged, "threshold", "could not be judged", &not_judged}};
     const char *head = result_is_bad(&v) ? "not healthy: " : "not judged: ";
     size_t at = 0;
-    str_format(dst, VERDICT_TEXT_MAX, "%s", v.known ? "healthy" : "");
-    if (v.known && !result_is_bad(&v) && v.not_run)
-        str_format(dst, VERDICT_TEXT_MAX, "healthy, %s not run", COUNTED(v.not_run, "check"));
+    dst[0] = '\0';
     for (size_t i = 0; i < ARRAY_LEN(parts) && v.known; i++)
         if (parts[i].n)
             at += put_part(dst + at, VERDICT_TEXT_MAX - at, at ? ", " : head, COUNTED(parts[i].n, parts[i].what),
                            parts[i].did, parts[i].names);
+    if (v.known && !at && v.not_run)
+        at = (size_t)str_format(dst, VERDICT_TEXT_MAX, "healthy, %s not run", COUNTED(v.not_run, "check"));
+    else if (v.known && !at)
+        at = (size_t)str_format(dst, VERDICT_TEXT_MAX, "healthy");
+    if (v.known)
+        put_generator(&r->generator, !result_is_bad(&v) && !v.not_judged, dst + at, VERDICT_TEXT_MAX - at);
     return dst;
 }
 

@@ -35,8 +35,10 @@ struct generator_summary {
     int64_t cpu_us;
     int64_t lag_p99_us;     /* -1: no samples */
     int64_t peak_rss_bytes; /* the most memory that this process ever held; 0: not known */
-    bool limited;
-    char why[120];
+    bool limited;           /* it was the limit: no time and no rate is the server's alone */
+    bool late;              /* only its own delays are in the times: rates and counts of sessions stand */
+    char why[400];          /* of either: the causes with their figures, then what to do */
+    const char *cause;      /* the first one's key, static; NULL: none */
 };
 /* Of our logins: went on with a session of an earlier command; began one. */
 struct session_summary {

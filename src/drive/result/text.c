@@ -43,7 +43,10 @@ static void print_head(const struct result *r, FILE *out)
     if (has_window(r))
         fprintf(out, " measured; the table and the requests are of all %s", str_duration(took, sizeof took, all_us(r)));
     if (r->generator.limited)
-        fprintf(out, ": the generator was the limit, so this says nothing about the server: %s", r->generator.why);
+        fprintf(out, ": the generator was the limit, so its times and rates say nothing about the server: %s",
+                r->generator.why);
+    else if (r->generator.late)
+        fprintf(out, ": its times hold the generator's own delays: %s", r->generator.why);
     fputc('\n', out);
 }
 

@@ -178,7 +178,10 @@ static void refused(const struct http_resp *answer, struct api_result *r)
 static void ended(const struct tma_stream *s, enum err err, const struct errinfo *why, struct api_result *r)
 {
     r->err = err ? err : ERR_CLOSED;
-    r->outcome = err == ERR_TIMEOUT ? OUT_TIMEOUT : err == ERR_CANCELLED ? OUT_UNFINISHED : OUT_TRANSPORT;
+    r->outcome = err == ERR_TIMEOUT     ? OUT_TIMEOUT
+                 : err == ERR_CANCELLED ? OUT_UNFINISHED
+                 : err == ERR_LOCAL     ? OUT_LOCAL
+                                        : OUT_TRANSPORT;
     api_reason(r, err_message(why));
     if (s->broken[0]) {
         r->err = s->sse.failed ? ERR_LIMIT : ERR_WRONG;

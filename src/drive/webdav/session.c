@@ -304,6 +304,8 @@ static enum err no_answer(struct api *a, const struct api_result *r, struct erri
         return err_set(ei, ERR_ENV, "%s accepts connections but did not answer within 10 s", url);
     case ERR_CANCELLED:
         return err_set(ei, ERR_INTERRUPTED, "interrupted");
+    case ERR_LOCAL:
+        return err_set(ei, ERR_ENV, "%s", r->reason);
     default:
         return err_set(ei, ERR_ENV, "%s does not answer as a WebDAV server: %s", url, r->reason);
     }
