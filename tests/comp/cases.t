@@ -285,7 +285,7 @@ subtest 'X01: a decimal comma' => sub {
     my $h = done_run($run{X01});
     like $h->{out}, qr/^run: .*, 7\.5 actions\/min each, 1\.5 s$/m, 'numbers are read with a point' or diag $h->{out}, $h->{err};
     is $h->{json}{seconds}, 1.5, 'JSON is written with one';
-    is_deeply [map { $_->{met} ? 1 : 0 } @{ $h->{json}{thresholds} }], [1, 0], 'thresholds are judged by it';
+    is_deeply [map { $_->{met} ? 1 : 0 } @{ $h->{json}{thresholds} }], [limited($h) ? 0 : 1, 0], 'thresholds are judged by it';
     unlike $h->{out}, qr/\d,\d(?!\d\d)/, 'a comma in the text separates thousands only';
     my ($head, @rows) = split /\n/, slurp("$dir/run.csv");
     is_deeply [map { tr/,// } @rows], [map { $head =~ tr/,// } @rows], 'nor does one split a number of the CSV';

@@ -13,7 +13,7 @@ use POSIX ();
 use Symbol 'gensym';
 use Time::HiRes qw(time);
 
-our @EXPORT = qw(sanitized sim sim_start sim_read sim_await sim_wakes sim_finish sim_path json_file psql slurp spew wait_until);
+our @EXPORT = qw(sanitized sim sim_start sim_read sim_await sim_wakes sim_finish limited judged sim_path json_file psql slurp spew wait_until);
 
 my $root = $ENV{DRIVESIM_ROOT} // do { (my $f = __FILE__) =~ s{/?tests/lib/Sim\.pm$}{}; $f eq '' ? '.' : $f };
 $root = POSIX::getcwd() . "/$root" unless $root =~ m{^/};
@@ -52,6 +52,11 @@ sub sim_start {
     close $in;
     return { what => "sim @$args", pid => $pid, out_fh => $out, err_fh => $err, out => '', err => '', started => time };
 }
+
+# A machine that others fill makes the generator the limit, and no time or rate is judged then: what a command ends with
+# whose thresholds are on such.
+sub limited { my ($r) = @_; return $r->{out} =~ /the generator was the limit: no figures/ ? 1 : 0 }
+sub judged { my ($r, $status) = @_; return limited($r) ? 3 : $status }
 
 # Reads what comes until $stop->($handle) holds (1), both streams end (1), or the time is over (0).
 sub sim_read {

@@ -412,7 +412,7 @@ static void source_addresses_are_used(void **state)
     struct httpc_peer *p = peer_at(s->url, "192.0.2.1"); /* not ours */
     struct http_req req = get_of("/");
     struct http_resp r;
-    assert_int_equal(perform(p, &req, &r), ERR_CONNECT);
+    assert_int_equal(perform(p, &req, &r), ERR_LOCAL);
     assert_non_null(strstr(ei.msg, "source address"));
     assert_false(r.request_sent);
     http_resp_done(&r);
@@ -900,7 +900,7 @@ static void out_of_descriptors(void **state)
     cpu = clock_thread_cpu_us() - cpu;
     setrlimit(RLIMIT_NOFILE, &old);
 
-    assert_int_equal(err, ERR_CONNECT);
+    assert_int_equal(err, ERR_LOCAL);
     assert_non_null(strstr(message, "ulimit -n"));
     assert_false(sent);
     assert_int_equal(warm.failed, 0);
