@@ -66,10 +66,13 @@ SKIP: {
 SKIP: {
     skip 'prlimit is not installed', 1 if system('prlimit --version >/dev/null 2>&1') != 0;
     my $d = drive();
-    my $h = start_run($d, qw(6 20 60 4 --no-ledger), @judged);
+    my $h = start_run($d, qw(6 20 60 5 --no-ledger --report-every 1), @judged);
     in_window($h);
-    system('prlimit', "--pid=$h->{pid}", '--nofile=8:8') == 0 or die 'prlimit';
+    my ($soft) = slurp("/proc/$h->{pid}/limits") =~ /^Max open files\s+(\d+)/m;
+    system('prlimit', "--pid=$h->{pid}", '--nofile=8:') == 0 or die 'prlimit';
     $d->cut_streams;
+    ok sim_await($h, sub { $_[0]{out} =~ /no open files were left/ }), 'told while it lasts';
+    system('prlimit', "--pid=$h->{pid}", "--nofile=$soft:") == 0 or die 'prlimit'; # the results are written to files
     limited_by(done_run($h), 'open_files', qr/^no open files were left \(\d+ times\).*ulimit/);
 }
 
