@@ -16,6 +16,7 @@
 #include "net/guard.h"
 #include "net/httpc.h"
 #include "net/loop.h"
+#include "sim/app/open_files.h"
 #include "sim/arguments.h"
 #include "sim/outputs.h"
 #include "sim/stop/kill_switch.h"
@@ -554,17 +555,6 @@ static void leave_no_core(void)
     }
 }
 
-/* All that this machine allows: that more were asked for is known in some places only. */
-static void allow_open_files(void)
-{
-    struct rlimit files;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
-}
-
 static bool is_word(const char *arg, const char *a, const char *b)
 {
     return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
@@ -580,7 +570,7 @@ int main(int argc, char **argv)
     secret_learn_program();
     secret_guard_streams();
     leave_no_core();
-    allow_open_files();
+    open_files_raise();
     if (argc < 2) {
         usage_print_overview(commands, stderr);
         return err_exit_status(ERR_USAGE);

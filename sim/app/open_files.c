@@ -15,6 +15,15 @@ uint64_t open_files_needed(unsigned apps, unsigned logins)
     return 2 * (uint64_t)apps + at_once + logins + 2 * ((uint64_t)apps / 256 + 1) + OTHER_FILES;
 }
 
+void open_files_raise(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur == r.rlim_max)
+        return;
+    r.rlim_cur = r.rlim_max;
+    (void)!setrlimit(RLIMIT_NOFILE, &r);
+}
+
 /* noun: what is counted, for the sentence. */
 static enum err allow_files(uint64_t need, unsigned n, const char *noun, uint64_t *limit, struct errinfo *ei)
 {

@@ -257,7 +257,7 @@ static void note_kind(struct threshold *t, const struct figure *f, const struct 
     t->time = f->unit && (is_ms(sv_of(f->unit)) || is_seconds(sv_of(f->unit)));
     t->rate = strstr(key, "per_s") || strstr(key, "rate");
     for (size_t i = 0; i < ARRAY_LEN(rates); i++)
-        t->rate |= strncmp(t->path, rates[i], strlen(rates[i])) == 0;
+        t->rate |= strstr(t->path, rates[i]) != NULL;
 }
 
 /* What was measured is partly the generator itself. */

@@ -1,4 +1,5 @@
 #include "base/err.h"
+#include "base/shortage.h"
 #include "base/str.h"
 #include "base/utf8.h"
 #include "unit.h"
@@ -51,6 +52,30 @@ static void system_errors_keep_errno(void **state)
     assert_int_equal(err_sys(NULL, ERR_IO, "write"), ERR_FULL);
 }
 
+/* A shortage of this machine is counted, and is not the other side's doing. */
+static void shortages_are_ours(void **state)
+{
+    (void)state;
+    static const struct {
+        int os;
+        enum shortage s;
+    } rows[] = {{EADDRNOTAVAIL, SHORTAGE_PORTS}, {EMFILE, SHORTAGE_FILES},     {ENFILE, SHORTAGE_FILES},
+                {ENOBUFS, SHORTAGE_MEMORY},      {ENOMEM, SHORTAGE_MEMORY},    {ECONNREFUSED, SHORTAGE_NONE},
+                {ECONNRESET, SHORTAGE_NONE},     {ENETUNREACH, SHORTAGE_NONE}, {0, SHORTAGE_NONE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool ours = rows[i].s != SHORTAGE_NONE;
+        uint64_t before = ours ? shortage_count(rows[i].s) : 0;
+        struct errinfo ei;
+        errno = rows[i].os;
+        assert_int_equal(err_sys(&ei, ERR_CONNECT, "x"), ours ? ERR_LOCAL : ERR_CONNECT);
+        assert_int_equal(ei.code, ours ? ERR_LOCAL : ERR_CONNECT);
+        errno = rows[i].os;
+        assert_int_equal(err_sys(NULL, ERR_ENV, "x"), ERR_ENV); /* it speaks of this machine already */
+        if (ours)
+            assert_int_equal(shortage_count(rows[i].s), before + 2);
+    }
+}
+
 static void long_messages_end_between_characters(void **state)
 {
     (void)state;
@@ -75,6 +100,7 @@ int main(void)
         cmocka_unit_test(texts_and_statuses),
         cmocka_unit_test(set_returns_its_code),
         cmocka_unit_test(system_errors_keep_errno),
+        cmocka_unit_test(shortages_are_ours),
         cmocka_unit_test(long_messages_end_between_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "base/json.h"
 #include "drive/cmd.h"
+#include "drive/result/impl.h"
 #include "drive/threshold.h"
 #include "locale_comma.h"
 #include "unit.h"
@@ -232,6 +233,92 @@ static void thresholds(void **state)
         if (r.thresholds[i].state != rows[i].state)
             fail_msg("%s: state %d, found %g", rows[i].expr, r.thresholds[i].state, r.thresholds[i].found);
     result_done(&r);
+}
+
+/* Where the generator was the limit no time and no rate is judged, whatever was found; counts are, and what it says of
+ * itself. Where it was late alone, rates are. */
+static void generator_limited(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expr;
+        enum threshold_state limited, late;
+    } rows[] = {{"save.p99<200ms", THRESHOLD_NOT_JUDGED, THRESHOLD_NOT_JUDGED},
+                {"save.p99<1us", THRESHOLD_NOT_JUDGED, THRESHOLD_NOT_JUDGED},
+                {"save.from_due.slowest<1ms", THRESHOLD_NOT_JUDGED, THRESHOLD_NOT_JUDGED},
+                {"window.requests_per_s>1", THRESHOLD_NOT_JUDGED, THRESHOLD_MET},
+                {"uploads.mb_per_s>9", THRESHOLD_NOT_JUDGED, THRESHOLD_MISSED},
+                {"ramp.knee>9", THRESHOLD_NOT_JUDGED, THRESHOLD_MET},
+                {"save.failed==0", THRESHOLD_MET, THRESHOLD_MET},
+                {"download.failed==0", THRESHOLD_MISSED, THRESHOLD_MISSED},
+                {"checks.aggregates.wrong==0", THRESHOLD_MISSED, THRESHOLD_MISSED},
+                {"lag_p99<50ms", THRESHOLD_MET, THRESHOLD_MET},
+                {"cpu_seconds<1s", THRESHOLD_MISSED, THRESHOLD_MISSED},
+                {"generator.limited==0", THRESHOLD_MISSED, THRESHOLD_MET},
+                {"apps.rss_bytes_per_app<64KiB", THRESHOLD_MET, THRESHOLD_MET}};
+    for (int limited = 0; limited < 2; limited++) {
+        struct result r;
+        fill(&r);
+        add_check(&r, "aggregates", CHECK_VIOLATED, 2);
+        result_figure(&r, "window", "requests_per_s", 7, 1);
+        result_figure(&r, "uploads", "mb_per_s", 7, 1);
+        result_figure(&r, "ramp", "knee", 70, 0);
+        r.generator.limited = limited;
+        r.generator.late = !limited;
+        snprintf(r.generator.why, sizeof r.generator.why, "it slept: wake it");
+        for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+            struct threshold t;
+            struct json *doc = NULL;
+            struct buf text = BUF_INIT(1 << 20);
+            assert_int_equal(result_json(&r, &text), ERR_OK);
+            assert_int_equal(json_parse(text.data, text.len, &doc, NULL), ERR_OK);
+            assert_int_equal(threshold_parse(&t, rows[i].expr, doc, NULL), ERR_OK);
+            threshold_judge(&t, doc);
+            if (t.state != (limited ? rows[i].limited : rows[i].late))
+                fail_msg("%s, %s: state %d", rows[i].expr, limited ? "limited" : "late", t.state);
+            if (t.time && limited)
+                assert_string_equal(t.why, "the generator was the limit: it slept: wake it");
+            mem_free(t.text);
+            json_free(&doc);
+            buf_done(&text);
+        }
+        result_done(&r);
+    }
+}
+
+/* In the last line, whatever else it says; the status is of the rest. */
+static void verdict_of_a_limited_generator(void **state)
+{
+    (void)state;
+    static const struct {
+        bool violated, not_run, limited, late;
+        const char *text;
+        int status;
+    } rows[] = {
+        {false, false, false, false, "healthy", 0},
+        {false, false, true, false, "healthy, but the generator was the limit: no figures; it slept: wake it", 0},
+        {false, true, true, false,
+         "healthy, 1 check not run, but the generator was the limit: no figures; it slept: wake it", 0},
+        {false, false, false, true, "healthy, but its times hold the generator's own delays; it slept: wake it", 0},
+        {true, false, true, false,
+         "not healthy: 1 check violated (aggregates), and the generator was the limit: no figures; it slept: wake it",
+         1}};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct result r;
+        char text[VERDICT_TEXT_MAX];
+        result_init(&r, "run");
+        r.judged = true;
+        if (rows[i].violated)
+            add_check(&r, "aggregates", CHECK_VIOLATED, 2);
+        if (rows[i].not_run)
+            add_check(&r, "storage", CHECK_NOT_RUN, 0);
+        r.generator.limited = rows[i].limited;
+        r.generator.late = rows[i].late;
+        snprintf(r.generator.why, sizeof r.generator.why, "it slept: wake it");
+        assert_string_equal(result_verdict_text(&r, text), rows[i].text);
+        assert_int_equal(result_exit_status(&r), rows[i].status);
+        result_done(&r);
+    }
 }
 
 /* A percentile of fewer samples than it needs is neither met nor missed: status 3, unless something is known to be
@@ -628,6 +715,8 @@ int main(void)
         cmocka_unit_test(text_of_a_run),
         cmocka_unit_test(checks_not_run_for_one_reason_share_a_row),
         cmocka_unit_test(figures_say_how_they_are_named),
+        cmocka_unit_test(generator_limited),
+        cmocka_unit_test(verdict_of_a_limited_generator),
         cmocka_unit_test(decimal_comma),
         cmocka_unit_test(progress_lines),
         cmocka_unit_test(a_note_is_lines),
