@@ -230,27 +230,40 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, n + 1) == 0;
 }
 
-/* What a child gets only when it is meant for it: ours is not told to tools. */
-static bool is_kept_back(const char *line)
+static bool is_one_of(const char *line, const char *const *names)
 {
-    static const char *const names[] = {"TMA_URL=",
-                                        "DATABASE_URL=",
-                                        "REDIS_URL=",
-                                        "TMA_LOAD_S3_ACCESS_KEY=",
-                                        "TMA_LOAD_S3_SECRET_KEY=",
-                                        "TMA_LOAD_PASSWORD=",
-                                        "JWT_SECRET=",
-                                        "FILE_ENCRYPTION_KEY=",
-                                        "TMA_LOAD_SSH_PASSPHRASE=",
-                                        "PGPASSWORD="};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (same_name(line, names[i]))
-            return true;
-    return false;
+    while (*names && !same_name(line, *names))
+        names++;
+    return *names != NULL;
+}
+
+/* What a child gets only when it is meant for it: passwords of ours are not told to tools, nor those of proxies to any
+ * but the two that go to the Internet. */
+static bool is_kept_back(const char *line, const char *program)
+{
+    static const char *const secrets[] = {"TMA_URL=",
+                                          "DATABASE_URL=",
+                                          "REDIS_URL=",
+                                          "TMA_LOAD_S3_ENDPOINT=",
+                                          "TMA_LOAD_S3_ACCESS_KEY=",
+                                          "TMA_LOAD_S3_SECRET_KEY=",
+                                          "TMA_LOAD_PASSWORD=",
+                                          "TMA_LOAD_SSH_PASSPHRASE=",
+                                          "JWT_SECRET=",
+                                          "FILE_ENCRYPTION_KEY=",
+                                          "PGPASSWORD=",
+                                          "AWS_SECRET_ACCESS_KEY=",
+                                          "AWS_SESSION_TOKEN=",
+                                          NULL};
+    static const char *const proxies[] = {"http_proxy=",  "https_proxy=", "ftp_proxy=", "all_proxy=", "HTTP_PROXY=",
+                                          "HTTPS_PROXY=", "FTP_PROXY=",   "ALL_PROXY=", NULL};
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+    bool online = strncmp(name, "docker", 6) == 0 || strcmp(name, "npm") == 0;
+    return is_one_of(line, secrets) || (!online && is_one_of(line, proxies));
 }
 
 /* Ours, with extra's lines in place of or beside their namesakes. The array is the caller's, its strings borrowed. */
-static const char **merged_environment(const char *const *extra)
+static const char **merged_environment(const char *program, const char *const *extra)
 {
     size_t n = 0, m = 0, at = 0;
     while (environ[n])
@@ -259,7 +272,7 @@ static const char **merged_environment(const char *const *extra)
         m++;
     const char **env = mem_alloc((n + m + 1) * sizeof *env);
     for (size_t i = 0; i < n; i++) {
-        bool replaced = is_kept_back(environ[i]);
+        bool replaced = is_kept_back(environ[i], program);
         for (size_t k = 0; k < m && !replaced; k++)
             replaced = same_name(extra[k], environ[i]);
         if (!replaced)
@@ -352,7 +365,7 @@ enum err proc_start(const struct proc_spec *spec, struct proc *out, int *pidfd, 
         l.path = path;
     }
     account_switch_prepare(&l.become, spec->as);
-    l.env = merged_environment(spec->env);
+    l.env = merged_environment(l.path, spec->env);
     l.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     l.log = open(spec->log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (l.null < 0 || l.log < 0)

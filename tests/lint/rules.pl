@@ -147,6 +147,8 @@ sub check_code {
         next if ($rule->[1] && $file =~ $rule->[1]) || $exempt{$file}{$name};
         report($file, $line, "$name() $rule->[0]");
     }
+    report($file, $line, 'passes the guard of secrets by: use the stream, file_replace or secret_fopen')
+        if $file !~ m{^(?:tests/|src/base/(?:secret|log|file|own_tree))} && $text =~ /\bdprintf\s*\(|\bwrite\s*\(\s*STD(?:OUT|ERR)_FILENO/;
     report($file, $line, 'a struct is named by its tag: no typedef') if $text =~ /\btypedef\s+(?:struct|union)\b/;
     return;
 }
