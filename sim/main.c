@@ -19,6 +19,7 @@
 #include "sim/app/open_files.h"
 #include "sim/arguments.h"
 #include "sim/outputs.h"
+#include "sim/process.h"
 #include "sim/stop/kill_switch.h"
 #include "sim/usage.h"
 #include "store/kv.h"
@@ -28,7 +29,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -532,29 +532,6 @@ static MAY_YIELD int run_command(const struct command *cmd, int argc, char **arg
     return status;
 }
 
-/* A file opened later must not become stdin, stdout or stderr. */
-static void hold_standard_fds(void)
-{
-    int fd;
-
-    do
-        fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
-    if (fd >= 0)
-        close(fd);
-}
-
-/* What a core holds cannot be hidden. 1 byte, not 0: the kernel then asks no program to take one either. */
-static void leave_no_core(void)
-{
-    struct rlimit core;
-
-    if (getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_max > 1) {
-        core.rlim_cur = 1;
-        setrlimit(RLIMIT_CORE, &core);
-    }
-}
-
 static bool is_word(const char *arg, const char *a, const char *b)
 {
     return strcmp(arg, a) == 0 || strcmp(arg, b) == 0;
@@ -562,15 +539,9 @@ static bool is_word(const char *arg, const char *a, const char *b)
 
 int main(int argc, char **argv)
 {
-    bool no_stdout = fcntl(STDOUT_FILENO, F_GETFD) < 0;
+    bool no_stdout;
 
-    argv = arguments_guard(argc, argv);
-    hold_standard_fds();
-    signal(SIGPIPE, SIG_IGN);
-    secret_learn_program();
-    secret_guard_streams();
-    leave_no_core();
-    open_files_raise();
+    argv = process_prepare(argc, argv, &no_stdout);
     if (argc < 2) {
         usage_print_overview(commands, stderr);
         return err_exit_status(ERR_USAGE);
