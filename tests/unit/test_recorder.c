@@ -26,7 +26,7 @@ static size_t told(const char *html)
     stats_init(&seen);
     assert_int_equal(loop_new(&ctx.loop, NULL), ERR_OK);
     record(&interval); /* before it begins: in the result, not in the course */
-    recorder_start(&recorder, &ctx, &interval);
+    recorder_start(&recorder, &ctx, &interval, mono_now());
     for (int i = 0; i < BEATS; i++) {
         record(&interval);
         recorder_add(&recorder);
