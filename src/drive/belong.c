@@ -19,15 +19,21 @@ static bool cut(const struct proof *p)
     return *p->ctx->interrupts > 0;
 }
 
-bool belong_again(struct proof *p, const struct api_result *r)
+/* Whether the same call is made again, what was limited having been waited for. */
+static MAY_YIELD bool wait_out(const struct proof *p, const char *what, const struct api_result *r)
 {
     char text[32];
     int64_t wait = r->retry_after_us > 0 ? r->retry_after_us : US_PER_S;
     if (r->outcome != OUT_THROTTLED || cut(p))
         return false;
-    LOGI("target", "limited by the server: waiting %s", str_duration(text, sizeof text, wait));
+    LOGI("target", "%s limited by the server: waiting %s", what, str_duration(text, sizeof text, wait));
     coro_sleep_until(p->ctx->loop, mono_add(mono_now(), wait));
     return !cut(p);
+}
+
+bool belong_again(struct proof *p, const struct api_result *r)
+{
+    return wait_out(p, "requests", r);
 }
 
 /* "DATABASE_URL, REDIS_URL" of those that are wrong, or else undecided; the first one's reason. */
@@ -54,7 +60,7 @@ static MAY_YIELD bool enter(struct proof *p, const char *email)
         return false;
     do
         (void)!api_enter(p->api, email, t->password, &r);
-    while (belong_again(p, &r));
+    while (wait_out(p, "sign-in", &r));
     return r.outcome == OUT_OK;
 }
 
@@ -198,10 +204,12 @@ static MAY_YIELD enum err prove(struct proof *p, bool deletes, struct belong *ou
         err = nobody_in(p, out, ei);
     } else if (!err) {
         belong_ask_quietly(p, deletes);
-        for (int round = 0; round < ROUNDS && !cut(p); round++)
+        if (p->open[BELONG_STORE])
+            err = belong_reach_store(p, ei);
+        for (int round = 0; round < ROUNDS && !err && !cut(p); round++)
             if (undecided(p, BELONG_DATABASE) || undecided(p, BELONG_STORE) || undecided(p, BELONG_REDIS))
                 try_marker(p, round > 0);
-        err = conclude(p, out, ei);
+        err = err ? err : conclude(p, out, ei);
     }
     api_free(&own);
     return err;

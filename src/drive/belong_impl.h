@@ -37,8 +37,10 @@ struct proof {
     char why[BELONG_COUNT][160];
 };
 
-/* Connects to what was given. ERR_ENV with the variable's name when it is not to be had. */
+/* Connects to the database and Redis, where given, and to the bucket. ERR_ENV with the variable's name when it is not
+ * to be had. */
 MAY_YIELD enum err belong_reach(struct proof *p, bool shows_inside, struct errinfo *ei) WARN_UNUSED;
+MAY_YIELD enum err belong_reach_store(struct proof *p, struct errinfo *ei) WARN_UNUSED;
 MAY_YIELD void belong_part_ways(struct proof *p);
 void belong_new_name(struct proof *p); /* random, of a marker to be */
 /* What can be proven without making anything; deletes: and is sure enough for that. */

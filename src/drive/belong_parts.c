@@ -40,7 +40,7 @@ static MAY_YIELD enum err reach_redis(struct proof *p, struct errinfo *ei)
     return err ? not_had("REDIS_URL", &why, ei) : ERR_OK;
 }
 
-static MAY_YIELD enum err reach_store(struct proof *p, struct errinfo *ei)
+enum err belong_reach_store(struct proof *p, struct errinfo *ei)
 {
     const struct blob_conf conf = target_blob_conf(p->ctx->target);
     struct errinfo why = {0};
@@ -62,14 +62,11 @@ static MAY_YIELD enum err reach_database(struct proof *p, struct errinfo *ei)
 
 enum err belong_reach(struct proof *p, bool shows_inside, struct errinfo *ei)
 {
-    const struct target *t = p->ctx->target;
     enum err err = ERR_OK;
     if (p->open[BELONG_REDIS])
         err = reach_redis(p, ei);
     if (!err && p->open[BELONG_DATABASE] && shows_inside)
         err = reach_database(p, ei);
-    if (!err && target_has_s3(t) && p->open[BELONG_STORE] && shows_inside)
-        err = reach_store(p, ei);
     return err;
 }
 

@@ -1,6 +1,7 @@
 /* The doubtful decision: statements are prepared on first use, in a round trip of their own, and cached by the address
  * of their text. Comparing addresses makes the cache free of hashing SQL text; the price is the rule in the header that
- * the text lives as long as the pool. */
+ * the text lives as long as the pool. Behind a pooler nothing is prepared by name: the next transaction may come on
+ * another session of the server, which knows nothing of it, or knows another client's by that name. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/secret.h"
@@ -96,6 +97,16 @@ static void on_notice(void *arg, const PGresult *res)
         LOGD("pg", "%s: %s", severity ? severity : "NOTICE", text ? text : "");
 }
 
+/* What one mode of a pooler, or all of them, cannot let through. */
+static const char *pooler_hint(struct sv text)
+{
+    static const char *const signs[] = {"pooling mode", "unsupported startup parameter"};
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+        if (memmem(text.p, text.n, signs[i], strlen(signs[i])))
+            return "; a pooler is in front of it: name the database itself";
+    return "";
+}
+
 /* libpq's text ends in a line feed and may have several lines. */
 enum err pg_conn_gone(struct pg *c, const char *doing, struct errinfo *ei)
 {
@@ -103,7 +114,7 @@ enum err pg_conn_gone(struct pg *c, const char *doing, struct errinfo *ei)
     struct sv line = {"", 0};
     if (!sv_split(&text, '\n', &line) || line.n == 0)
         line = SV("the connection was closed");
-    return err_set(ei, ERR_DB_GONE, "%s: " SV_FMT, doing, SV_ARG(sv_trim(line)));
+    return err_set(ei, ERR_DB_GONE, "%s: " SV_FMT "%s", doing, SV_ARG(sv_trim(line)), pooler_hint(line));
 }
 
 static enum err connect_start(struct pg *c, struct errinfo *ei)
@@ -157,6 +168,28 @@ static MAY_YIELD enum err connect_wait(struct pg *c, struct errinfo *ei)
     return loop_io_add(c->pool->loop, &c->io, EPOLLIN, ei);
 }
 
+/* A pooler answers in the server's place, and makes up the process that it names. Asked once a pool. */
+static MAY_YIELD enum err look_for_pooler(struct pg *c, struct errinfo *ei)
+{
+    PGresult *res = NULL;
+    int64_t pid = 0;
+    if (c->pool->way != PG_WAY_UNKNOWN)
+        return ERR_OK;
+    if (!PQsendQueryParams(c->conn, "SELECT pg_backend_pid()", 0, NULL, NULL, NULL, NULL, 0))
+        return pg_conn_gone(c, "database", ei);
+    enum err err = pg_conn_flush(c, ei);
+    if (!err)
+        err = pg_conn_finish(c, &res, ei);
+    if (err)
+        return err;
+    bool told = res && PQntuples(res) == 1 && sv_to_i64(sv_of(PQgetvalue(res, 0, 0)), &pid);
+    c->pool->way = told && pid == PQbackendPID(c->conn) ? PG_WAY_DIRECT : PG_WAY_POOLED;
+    PQclear(res);
+    if (c->pool->way == PG_WAY_POOLED)
+        LOGD("pg", "a pooler is in front of the database: nothing is prepared");
+    return ERR_OK;
+}
+
 enum err pg_conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei)
 {
     struct pg *c = mem_zalloc(sizeof *c);
@@ -171,6 +204,10 @@ enum err pg_conn_open(struct pg_pool *p, struct pg **out, struct errinfo *ei)
     }
     PQsetnonblocking(c->conn, 1);
     PQsetNoticeReceiver(c->conn, on_notice, NULL);
+    if ((err = look_for_pooler(c, ei))) {
+        pg_conn_free(c);
+        return err;
+    }
     LOGD("pg", "connected, backend %d", PQbackendPID(c->conn));
     *out = c;
     return ERR_OK;
@@ -258,7 +295,12 @@ enum err pg_conn_result_error(struct pg *c, const PGresult *res, struct errinfo 
         return pg_conn_gone(c, "database", ei);
     LOGD("pg", "%s: %s; %s; %s", state, text ? text : "", detail ? detail : "", context ? context : "");
     bool ended = strncmp(state, "57P0", 4) == 0; /* the server ends this session */
-    enum err err = err_set(ei, ended ? ERR_DB_GONE : ERR_DB, "%s", text ? text : "database error");
+    const char *hint = pooler_hint(sv_of(text));
+    enum err err = err_set(ei,
+                           *hint   ? ERR_ENV
+                           : ended ? ERR_DB_GONE
+                                   : ERR_DB,
+                           "%s%s", text ? text : "database error", hint);
     if (ei)
         snprintf(ei->sqlstate, sizeof ei->sqlstate, "%s", state);
     return err;
@@ -347,11 +389,14 @@ static MAY_YIELD enum err send_prepared(struct pg *c, const char *sql, int n, co
     unsigned id = 0;
     char name[16];
     c->left = false;
-    enum err err = prepared(c, sql, n, &id, ei);
+    bool named = c->pool->way == PG_WAY_DIRECT;
+    enum err err = named ? prepared(c, sql, n, &id, ei) : ERR_OK;
     if (err)
         return err;
     snprintf(name, sizeof name, "s%u", id);
-    if (!PQsendQueryPrepared(c->conn, name, n, params, NULL, NULL, 0))
+    int sent = named ? PQsendQueryPrepared(c->conn, name, n, params, NULL, NULL, 0)
+                     : PQsendQueryParams(c->conn, sql, n, NULL, params, NULL, NULL, 0);
+    if (!sent)
         return pg_conn_gone(c, "database", ei);
     if (by_row)
         PQsetSingleRowMode(c->conn);

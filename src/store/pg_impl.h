@@ -24,8 +24,11 @@ struct pg {
     struct pg *next;
 };
 
+/* Whether a session of the server is ours for as long as the connection. */
+enum pg_way { PG_WAY_UNKNOWN, PG_WAY_DIRECT, PG_WAY_POOLED };
 struct pg_pool {
     struct loop *loop;
+    enum pg_way way;
     char *url;
     struct sem slots;
     struct sem refused; /* one connection attempt at a time while the server refuses */
