@@ -16,7 +16,6 @@
 #include "net/guard.h"
 #include "net/httpc.h"
 #include "net/loop.h"
-#include "sim/app/open_files.h"
 #include "sim/arguments.h"
 #include "sim/outputs.h"
 #include "sim/process.h"

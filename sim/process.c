@@ -1,5 +1,6 @@
 #include "sim/process.h"
 #include "base/secret.h"
+#include "sim/app/open_files.h"
 #include "sim/arguments.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -38,5 +39,6 @@ char **process_prepare(int argc, char **argv, bool *no_stdout)
     secret_learn_program();
     secret_guard_streams();
     leave_no_core();
+    open_files_raise();
     return copy;
 }
