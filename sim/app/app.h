@@ -23,6 +23,7 @@ struct app_stream {
     struct backoff backoff;
     bool up, was_up;
     bool heard;               /* something came on it since it was opened */
+    enum cause cause;         /* of its opening: the first, or once more */
     bool resumed;             /* it was asked to go on after what came last */
     bool replaying;           /* opened again: what comes now may be repeated */
     bool in_storm;            /* broken on purpose, and not back yet */

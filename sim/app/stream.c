@@ -191,7 +191,8 @@ void stream_open(struct app *a)
     a->stream.sent = mono_now();
     a->stream.replaying = a->stream.was_up;
     a->stream.resumed = a->stream.memory.last_event_id;
-    call_because(a, a->stream.was_up ? CAUSE_RECONNECT : CAUSE_SETUP);
+    a->stream.cause = a->stream.was_up ? CAUSE_RECONNECT : CAUSE_SETUP;
+    call_because(a, a->stream.cause);
     if (api_stream_open(&a->stream.handle, a->api, &a->stream.memory, &ops, a, &ei) != ERR_OK) {
         struct api_result r = {.outcome = ei.code == ERR_LOCAL ? OUT_LOCAL : OUT_TRANSPORT, .err = ei.code};
         snprintf(r.reason, sizeof(r.reason), "%s", err_message(&ei));
