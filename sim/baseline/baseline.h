@@ -45,6 +45,7 @@ struct baseline {
     int64_t each_us;         /* how long each figure is measured */
     const char *dir, *iperf; /* iperf NULL: a server of our own on this machine */
     struct proc tool;        /* that runs now; an interruption ends it */
+    bool beside;             /* the drive is measured beside its database, Redis or store */
     double value[BASE_COUNT];
     bool known[BASE_COUNT];
     char why[LAYER_COUNT][200]; /* a layer that was not measured, or not whole; "" */

@@ -250,6 +250,8 @@ static MAY_YIELD enum err run(void *arg, struct cmd_ctx *ctx, struct errinfo *ei
     const struct baseline_options *o = arg;
     struct baseline b = {.ctx = ctx, .each_us = o->each_us, .dir = o->dir, .iperf = o->iperf};
     enum err e = ERR_OK;
+    for (unsigned l = LAYER_POSTGRES; l <= LAYER_STORE; l++)
+        b.beside = b.beside || asked_for(&o->only, layers[l].name);
     for (unsigned l = 0; l < LAYER_COUNT; l++) {
         struct errinfo why = {0};
         if (!asked_for(&o->only, layers[l].name))

@@ -1,4 +1,5 @@
 /* The same through the drive: eight apps of the seeded accounts, in a folder of their own that is removed for good. */
+#include "drive/belong.h"
 #include "sim/app/call.h"
 #include "sim/app/run_folders.h"
 #include "sim/app/solo.h"
@@ -172,5 +173,7 @@ enum err baseline_drive(struct baseline *b, struct errinfo *ei)
         e = target_probe(b->ctx, ei);
     if (e == ERR_OK) /* the probe has said that it is the right server: sessions of earlier commands may be used */
         api_space_keep(b->ctx->space, b->ctx->target, b->ctx->common->fresh_sign_in);
+    if (e == ERR_OK && b->beside) /* else nothing of it is a share of theirs */
+        e = belong_prove_saying(b->ctx, NULL, ei);
     return e == ERR_OK ? solo_run(&s, b->ctx, ei) : e;
 }

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "drive/api/caps.h"
+#include "drive/belong.h"
 #include "drive/stack/stack.h"
 #include "net/work.h"
 #include "sim/app/open_files.h"
@@ -303,6 +304,21 @@ static MAY_YIELD void store_row(struct doctor *d)
     work_free(&work);
 }
 
+static MAY_YIELD void belong_row(struct doctor *d)
+{
+    const struct target *t = d->ctx->target;
+    struct belong b;
+    struct errinfo ei;
+    if (!t->database_url && !t->redis_url && !target_has_s3(t))
+        return;
+    if (belong_prove(d->ctx, NULL, false, &b, &ei))
+        row(d, MISSING, "one server", "%s", err_message(&ei));
+    else if (b.parts[0])
+        row(d, NOTED, "one server", "not proven of %s: %s", b.parts, b.why);
+    else
+        row(d, FINE, "one server", "what was given of database, Redis and bucket is this server's");
+}
+
 static MAY_YIELD void target_rows(struct doctor *d)
 {
     const struct target *t = d->ctx->target;
@@ -328,6 +344,7 @@ static MAY_YIELD void target_rows(struct doctor *d)
             sessions_row(d);
     }
     /* Nothing of a server that must not be touched, nor of one that shows no inside. */
+    unsigned missing = d->missing;
     if (err != ERR_SAFETY && target_shows_inside(t)) {
         database_row(d);
         redis_row(d);
@@ -335,6 +352,8 @@ static MAY_YIELD void target_rows(struct doctor *d)
             store_row(d);
         else
             row(d, NOTED, "S3 bucket", "TMA_LOAD_S3_* is not set: the server keeps its own bucket");
+        if (!err && d->missing == missing) /* all of them answer */
+            belong_row(d);
     }
 }
 

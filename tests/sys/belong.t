@@ -38,13 +38,13 @@ my %at_work;
 for my $swap (@swaps) {
     my $what = join ' and ', @$swap;
     $at_work{"$_->[0] with the twin's $what"} = [$swap, $own->start($_, dir => '/', env => of_twin(@$swap))]
-        for [qw(clean --yes)], @$swap == 1 ? (['check'], [qw(run 1 1 1 1)], [qw(seed 1 0.01 --bytes-scale 0.01)]) : ();
+        for [qw(clean --yes)], @$swap == 1 ? (['check'], ['doctor'], [qw(baseline --only drive,redis --time 100ms)], [qw(run 1 1 1 1)], [qw(seed 1 0.01 --bytes-scale 0.01)]) : ();
 }
 for my $what (sort keys %at_work) {
     my ($swap, $h) = @{ $at_work{$what} };
     $r = sim_finish($h);
     is $r->{status}, 3, "$what: status 3" or diag $r->{out}, $r->{err};
-    my ($said) = $r->{err} =~ /^sim \w+: (.*?): of another server than \Q@{[$own->env->{TMA_URL}]}\E; \S/m;
+    my ($said) = "$r->{out}\n$r->{err}" =~ /^(?:sim \w+: (?:drive: )?|  missing +one server +)(.*?): of another server than \Q@{[$own->env->{TMA_URL}]}\E; \S/m;
     my @knowable = grep { $_ ne 'the bucket' || !grep { /DATABASE/ } @$swap } @$swap; # a row names its objects
     like $said // '', qr/\Q$_\E/, "$what: $_ is named" for @knowable;
     unlike $said // '', qr/\Q$_\E/, "$what: $_ is not" for grep { my $n = $_; !grep { $n eq $_ } @$swap } @names;

@@ -58,6 +58,7 @@ is $stack->sim(['seed', 1, 0.005])->{status}, 0, 'seeded';
 $r = $stack->sim(['doctor']);
 like $r->{out}, qr/^  ok +it has +edit locks, versions, change feed, paged listings, sub-users, storage configuration, jobs, bulk upload, download ranges, event stream, trash, recent files(?:,|$)/m,
   'what it can do';
+like $r->{out}, qr/^  ok +one server +what was given of database, Redis and bucket is this server's$/m, 'its parts belong together';
 like $r->{out}, qr/^ready; next: sim run/m, 'then a run';
 $stack->stack('kill', 'store');
 $r = $stack->sim(['doctor']);

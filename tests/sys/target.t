@@ -101,6 +101,11 @@ is $r->{status}, 0, 'seed' or diag $r->{out}, $r->{err};
 refused('too few logins', 3, qr/sub-users/, [qw(run 100 2 6 2)], env => $stack->env);
 refused('more requests than the budgets allow', 3, qr/sub-users/, [qw(run 20 5 20 900)], env => $stack->env);
 
+# What ssh would dial, or go by, is told by its own settings.
+for my $row (['ann@prod-db', qr/prod-db says that it is production/], ['ann@elsewhere.example.com', qr/elsewhere\.example\.com is not this machine.*--allow-host/]) {
+    refused("--watch ssh:$row->[0]", 3, $row->[1], [qw(run 1 1 1 1 --watch), "ssh:$row->[0]"], env => $stack->env);
+}
+
 $stack->stack('kill', 'postgres');
 refused('a server whose database is away', 3, qr/is not ready: GET .* gave 503: The database cannot be reached/, [qw(run 2 2 6 2)], env => $stack->env);
 $stack->stack('start', 'postgres');
