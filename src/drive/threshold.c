@@ -320,12 +320,12 @@ void threshold_judge(struct threshold *t, const struct json *doc)
         t->found = json_bool(f.value, false);
     else
         known = json_f64(f.value, &t->found);
-    if (is_its_own(t, doc))
-        return;
     if (f.value && few_read(f.holder, json_key(f.value), &samples, &needs))
         not_carried(t, samples, needs);
     else if (!known && t->needs)
         not_carried(t, 0, t->needs);
+    else if (is_its_own(t, doc))
+        return;
     else if (!known && !t->count)
         t->state = THRESHOLD_NO_SAMPLES;
     else
