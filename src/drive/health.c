@@ -377,8 +377,9 @@ char *health_text(const struct health_verdict *v, char *dst, size_t n)
         if (!(v->causes & (1u << c)) || (c > 0 && r->key == rules[c - 1].key && v->causes & (1u << (c - 1))))
             continue; /* each is told once */
         put_rest(v, (enum health_cause)c, rest, sizeof rest);
-        at += (size_t)str_format(dst + at, n - at, "%s%s%.*f%s%s", at ? ", " : "", r->before, r->decimals, v->figure[c],
-                                 r->after, rest);
+        str_format(dst + at, n - at, "%s%s%.*f%s%s", at ? ", " : "", r->before, r->decimals, v->figure[c], r->after,
+                   rest);
+        at = strlen(dst); /* what does not fit is cut */
     }
     str_format(dst + at, n - at, ": %s", rules[first_of(v->causes)].advice);
     return dst;
