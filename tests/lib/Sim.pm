@@ -165,6 +165,14 @@ sub env { return $_[0]{env} }
 sub options { my ($self, %opt) = @_; return (dir => $self->{dir}, %opt, env => { %{ $self->{env} // {} }, %{ $opt{env} // {} } }) }
 sub sim { my ($self, $args, %opt) = @_; return Sim::sim($args, $self->options(%opt)) }
 sub start { my ($self, $args, %opt) = @_; return Sim::sim_start($args, $self->options(%opt)) }
+# As somebody who gave everything but the bucket: while the store stands still, nothing can be proven of it. In a folder
+# of its own, as this one's .sim/env names it.
+sub start_without_bucket {
+    my ($self, $args) = @_;
+    my $dir = "$self->{dir}/without-bucket";
+    mkdir $dir or -d $dir or die "$dir: $!";
+    return $self->start($args, dir => $dir, env => { map { $_ => '' } grep { /^TMA_LOAD_S3_/ } keys %{ $self->env } });
+}
 sub sql { my ($self, $sql) = @_; return Sim::psql($self->{env}{DATABASE_URL}, $sql) }
 sub stack { my ($self, @args) = @_; return Sim::sim(['stack', @args], dir => $self->{dir}) }
 

@@ -87,7 +87,7 @@ sub under_way {
     part(qw(pause store));
     my $received = sub { return $owner->{http}->get($stack->env->{TMA_URL} . '/metrics')->{content} =~ /^drive_received_bytes_total (\d+)/m ? $1 : 0 };
     my $before = $received->();
-    my $run = $stack->start(['bigfiles', @args, qw(--json big.json)]);
+    my $run = $stack->start_without_bucket(['bigfiles', @args, '--json', "$stack->{dir}/big.json"]);
     ok sim_await($run, sub { $_[0]{out} =~ /files of/ }), 'the uploads begin';
     ok wait_until(sub { $received->() > $before + 300_000 }), 'and are under way';
     return $run;
