@@ -80,25 +80,33 @@ static MAY_YIELD bool enter_any(struct proof *p)
     return in;
 }
 
-static MAY_YIELD bool holds(struct proof *p, const char *sql)
+/* Whether that database contradicts what the server says to everybody: a fresh one lets people sign up, one with users
+ * as its administrator set it. */
+static MAY_YIELD bool contradicts(struct proof *p)
 {
+    static const char sql[] = "SELECT signup_enabled FROM app_settings";
     struct pg_result *res = NULL;
-    bool any = p->pg && pg_run(p->pg, sql, 0, NULL, &res, NULL) == ERR_OK && pg_i64(res, 0, 0) > 0;
+    struct api_result r;
+    bool before = false, after = true, known;
+    known = api_signup_status(p->api, &before, &r) == ERR_OK && r.outcome == OUT_OK &&
+            pg_run(p->pg, sql, 0, NULL, &res, NULL) == ERR_OK && pg_rows(res) == 1 &&
+            api_signup_status(p->api, &after, &r) == ERR_OK && r.outcome == OUT_OK && before == after;
+    bool differs = known && pg_bool(res, 0, 0) != before;
     pg_result_free(&res);
-    return any;
+    return differs;
 }
 
-/* A server with nothing of ours on it has nothing to be judged or deleted: unless that database says otherwise. */
+/* Nothing of drivesim's is there, or it cannot be told: by another password it would be somebody else's. */
 static MAY_YIELD enum err nobody_in(struct proof *p, struct belong *out, struct errinfo *ei)
 {
-    if (holds(p, "SELECT count(*) FROM users"))
+    if (p->pg && contradicts(p))
         return err_set(
             ei, ERR_ENV,
-            "nothing proves that DATABASE_URL is of the server %s: it holds accounts, and none of them can be "
-            "signed in to there with this TMA_LOAD_PASSWORD",
+            "DATABASE_URL: of another server than %s; it holds accounts that cannot be signed in to there, and "
+            "says otherwise who may sign up",
             p->ctx->target->url);
     name_parts(p, false, out);
-    str_format(out->why, sizeof out->why, "no account of drivesim's can be signed in to there yet");
+    str_format(out->why, sizeof out->why, "no account can be signed in to there with this TMA_LOAD_PASSWORD");
     return ERR_OK;
 }
 

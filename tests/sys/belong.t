@@ -4,6 +4,7 @@ use strict;
 use warnings;
 use Test::More;
 use lib 'tests/lib';
+use Serve;
 use Sim;
 
 my $own = Sim::Stack->new;
@@ -51,6 +52,19 @@ for my $what (sort keys %at_work) {
 }
 is state_of($twin), $before, 'nothing of the twin was touched';
 is $own->sql("SELECT count(*) FROM files WHERE name LIKE 'drivesim-proof%'"), 0, 'no marker is left on the server';
+
+# Before the first account there is nothing to prove it by; a database with accounts is another server's all the same.
+{
+    my $empty = Sim::Stack->new('--no-server');
+    my $fresh = Serve->new($empty);
+    my %of = (%{ $own->env }, TMA_URL => $fresh->url);
+    $r = Sim::sim(['check'], dir => '/', env => \%of);
+    is $r->{status}, 3, 'an empty server beside a database with accounts' or diag $r->{out}, $r->{err};
+    like $r->{err}, qr/^sim check: DATABASE_URL: of another server than/m, 'is named';
+    $r = Sim::sim(['check'], dir => '/', env => { %{ $empty->env }, TMA_URL => $fresh->url });
+    is $r->{status}, 0, 'beside its own' or diag $r->{out}, $r->{err};
+    like $r->{out}, qr/^not proven to be this server's: DATABASE_URL, REDIS_URL, the bucket.*; no account/m, 'what is not proven is said';
+}
 
 # The right parts: proven without a trace.
 $before = state_of($own);
