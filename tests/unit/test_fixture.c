@@ -154,6 +154,8 @@ static void test_what_does_not_add_up(void **state)
         {"[\"id text\"]", "[7]"},
         {"[\"id text\"]", "{\"a\":\"id text\"}"},
         {"v1-3-gabc", "\\u001b[2J"},
+        {"\"preset\":\"drive\"", "\"preset\":\"\\u001b[2J\""},
+        {"\"manifest_sha256\":\"f", "\"manifest_sha256\":\"\xff"},
         {"2026-11-30T18:00:00Z", "2026\\u0007"},
         {"2026-11-30T18:00:00Z", "2026\\nNAME"},
         {"\"9223372036854775807\"", "\"9223372036854775808\""},

@@ -28,10 +28,12 @@ static bool count(const struct json *v, const char *key, uint64_t *out)
     return true;
 }
 
-static bool text(const struct json *v, const char *key, char *dst, size_t n)
+/* A word of plain characters; "" too. */
+static bool word(const struct json *v, const char *key, char *dst, size_t n)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
     const char *s = json_str(json_get(v, key));
-    return s && str_fit(dst, n, s);
+    return s && str_fit(dst, n, s) && strspn(s, plain) == strlen(s);
 }
 
 bool stack_seeded_read(const struct json *v, struct stack_seeded *out)
@@ -40,8 +42,8 @@ bool stack_seeded_read(const struct json *v, struct stack_seeded *out)
     *out = s;
     if (!json_i64(json_get(v, "seed"), &s.seed) || !json_i64(json_get(v, "sub_users"), &s.sub_users) ||
         !json_i64(json_get(v, "accounts"), &s.accounts) || !json_f64(json_get(v, "scale"), &s.scale) ||
-        !json_f64(json_get(v, "bytes_scale"), &s.bytes_scale) || !text(v, "preset", s.preset, sizeof s.preset) ||
-        !text(v, "manifest_sha256", s.manifest_sha256, sizeof s.manifest_sha256) || !count(v, "folders", &s.folders) ||
+        !json_f64(json_get(v, "bytes_scale"), &s.bytes_scale) || !word(v, "preset", s.preset, sizeof s.preset) ||
+        !word(v, "manifest_sha256", s.manifest_sha256, sizeof s.manifest_sha256) || !count(v, "folders", &s.folders) ||
         !count(v, "files", &s.files) || !count(v, "bytes", &s.bytes))
         return false;
     *out = s;
