@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define NAME_MOST    1023 /* of one pattern: a line with a longer one matches nothing */
-#define KEY_BYTES    16384
+#define KEY_BYTES    4096 /* of a key; an RSA one of 16384 bits has 2,071 */
 #define HASHED_BEGIN "|1|"
 
 void known_hosts_init(struct known_hosts *k)
@@ -46,14 +46,15 @@ static struct sv take_word(struct sv *rest)
 /* Base64 as ssh takes it: padded, no bit to spare, white space of other kinds than blanks passed over. */
 static bool decode(struct sv text, struct buf *out)
 {
-    struct buf plain = BUF_INIT(2 * KEY_BYTES), again = BUF_INIT(2 * KEY_BYTES);
-    bool fine = text.n < 2 * KEY_BYTES;
-    for (size_t i = 0; i < text.n && fine; i++)
-        fine = isspace((unsigned char)text.p[i]) || buf_append_char(&plain, text.p[i]) == ERR_OK;
-    fine = fine && plain.len && digest_unbase64(out, (struct sv){plain.data, plain.len}) == ERR_OK &&
-           digest_base64(&again, out->data, out->len) == ERR_OK &&
-           sv_eq((struct sv){again.data, again.len}, (struct sv){plain.data, plain.len});
-    buf_done(&plain);
+    char plain[2 * KEY_BYTES];
+    size_t n = 0;
+    struct buf again = BUF_INIT(sizeof plain);
+    for (size_t i = 0; i < text.n && n < sizeof plain; i++)
+        if (!isspace((unsigned char)text.p[i]))
+            plain[n++] = text.p[i];
+    bool fine = n && n < sizeof plain && digest_unbase64(out, (struct sv){plain, n}) == ERR_OK &&
+                digest_base64(&again, out->data, out->len) == ERR_OK &&
+                sv_eq((struct sv){again.data, again.len}, (struct sv){plain, n});
     buf_done(&again);
     return fine;
 }
@@ -99,13 +100,18 @@ static struct sv type_of(struct sv blob)
     return take_field(&blob, &type) ? type : (struct sv){"", 0};
 }
 
-static bool is_key(struct sv name, struct sv blob)
+static size_t find_type(struct sv name)
 {
-    struct sv type, field;
     size_t i = 0;
     while (i < ARRAY_LEN(types) && !sv_eq_cstr(name, types[i].name))
         i++;
-    if (i == ARRAY_LEN(types) || !take_field(&blob, &type) || !sv_eq_cstr(type, types[i].in_blob))
+    return i;
+}
+
+static bool is_key(size_t i, struct sv blob)
+{
+    struct sv type, field;
+    if (!take_field(&blob, &type) || !sv_eq_cstr(type, types[i].in_blob))
         return false;
     if (types[i].curve && (!take_field(&blob, &field) || !sv_eq_cstr(field, types[i].curve)))
         return false;
@@ -137,8 +143,9 @@ static bool read_line(struct sv text, struct known_line *out, struct buf *key)
         return false;
     out->names = take_word(&text);
     out->type = take_word(&text);
-    return out->names.n && out->names.p[0] != '#' && out->names.p[0] != '@' && decode(take_word(&text), key) &&
-           is_key(out->type, (struct sv){key->data, key->len});
+    size_t type = find_type(out->type);
+    return type < ARRAY_LEN(types) && out->names.p[0] != '#' && out->names.p[0] != '@' &&
+           decode(take_word(&text), key) && is_key(type, (struct sv){key->data, key->len});
 }
 
 void known_hosts_add(struct known_hosts *k, const char *file, struct sv text)
