@@ -1,5 +1,6 @@
 /* Budgets of the logins (drive-api.md 6). The seeder counts its own requests, so that it normally stops short of a 429;
  * one that comes all the same is waited out, and is neither a failure nor latency. */
+#include "drive/api/budget.h"
 #include "drive/api/api.h"
 #include "seed/seed.h"
 #include <string.h>
@@ -71,8 +72,11 @@ struct seed_login *seed_login_take(struct seeder *s, unsigned account)
             return l;
         }
         s->budget_back = free_at;
-        struct mono soon = mono_add(now, PAUSE_US); /* in steps, to notice an interruption */
+        struct mono soon =
+            mono_add(now, PAUSE_US); /* in steps, to notice an interruption and a login that comes free */
+        budget_wait_begin(s->ctx->loop, free_at, "");
         coro_sleep_until(s->ctx->loop, mono_earlier(free_at, soon));
+        budget_wait_end();
         s->stats->waited_us += mono_diff(mono_now(), now);
     }
     return NULL;

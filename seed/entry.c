@@ -1,4 +1,5 @@
 #include "seed/entry.h"
+#include "drive/api/budget.h"
 
 #include <string.h>
 
@@ -30,7 +31,7 @@ static MAY_YIELD void wait_for_turn(struct seeder *s)
 {
     while (!s->stop && !mono_passed(s->signin_next)) { /* which others may put off meanwhile */
         struct mono from = mono_now();
-        coro_sleep_unless(s->ctx->loop, s->signin_next, &s->stop);
+        budget_wait(s->ctx->loop, s->signin_next, NULL, &s->stop);
         s->stats->waited_us += mono_diff(mono_now(), from);
     }
 }

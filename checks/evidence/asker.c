@@ -1,6 +1,6 @@
 #include "checks/evidence/asker.h"
-#include "base/log.h"
 #include "base/mem.h"
+#include "drive/api/budget.h"
 #include "net/coro.h"
 
 #define REQUESTS_A_LOGIN (DRIVE_REQUESTS_PER_15MIN * 2 / 3)
@@ -8,7 +8,7 @@
 #define STUMBLE_US       (US_PER_S / 2)
 #define THROTTLED_US     (2 * US_PER_S)
 #define WAIT_MOST_US     (20 * 60 * US_PER_S) /* longer than any window of a budget */
-#define WAIT_TOLD_US     (3 * US_PER_S)       /* longer ones are announced */
+#define LOOK_US          (50 * US_PER_MS)     /* how soon an interruption ends a wait */
 
 struct session {
     struct api *api;
@@ -142,6 +142,21 @@ static int64_t wait_before_next(struct asking *q, const struct api_result *r)
     return stumbled(r) && ++q->tries < TRIES ? STUMBLE_US * q->tries : -1;
 }
 
+/* False: an interruption came first. */
+static MAY_YIELD bool sit_out(struct asker *a, const struct api_result *r, int64_t wait)
+{
+    const struct cmd_ctx *ctx = a->c->cmd;
+    struct mono until = mono_add(mono_now(), wait);
+    bool spent = r->outcome == OUT_THROTTLED;
+    if (spent)
+        budget_wait_begin(ctx->loop, until, r->reason);
+    while (!*ctx->interrupts && !mono_passed(until))
+        coro_sleep_until(ctx->loop, mono_earlier(until, mono_add(mono_now(), LOOK_US)));
+    if (spent)
+        budget_wait_end();
+    return !*ctx->interrupts;
+}
+
 bool asker_again(struct asker *a, struct asking *q, const struct api_result *r)
 {
     a->c->silent |= r->outcome == OUT_TIMEOUT;
@@ -149,12 +164,8 @@ bool asker_again(struct asker *a, struct asking *q, const struct api_result *r)
     if (wait < 0 || q->waited_us + wait > WAIT_MOST_US || *a->c->cmd->interrupts)
         return false;
     q->waited_us += wait;
-    if (wait >= WAIT_TOLD_US) {
-        char text[32];
-        LOGW("check", "the server's budget is spent: waiting %s", str_duration(text, sizeof(text), wait));
-    }
-    if (wait > 0)
-        coro_sleep_until(a->c->cmd->loop, mono_add(mono_now(), wait));
+    if (!sit_out(a, r, wait))
+        return false;
     bool over = q->session && r->status == 401 && api_session_token(q->session->api).n > 0;
     return !over || renew(a, q);
 }

@@ -1,4 +1,5 @@
 #include "sim/app/call.h"
+#include "drive/api/budget.h"
 #include "sim/app/logins.h"
 #include "sim/app/witness.h"
 
@@ -15,7 +16,9 @@ static MAY_YIELD bool wait_for_budget(struct call *c, const struct api_result *r
     struct mono from = mono_now();
     w->meter.interval.throttled++;
     w->meter.waiting++;
+    budget_wait_begin(w->loop, mono_add(from, wait), r->reason);
     bool again = worker_sleep(w, wait, PHASE_DRAIN);
+    budget_wait_end();
     w->meter.waiting--;
     int64_t waited = mono_diff(mono_now(), from);
     w->meter.interval.waited_us += waited;

@@ -1,6 +1,7 @@
 /* Reads which folders the accounts have, level by level: a listing tells the next level's folders. It is set-up: its
  * requests have a cause of their own, and no latency of it enters the report. */
 #include "base/mem.h"
+#include "drive/api/budget.h"
 #include "drive/path.h"
 #include "sim/app/logins.h"
 #include "sim/app/pace.h"
@@ -76,8 +77,13 @@ static MAY_YIELD enum err read_folder(struct crawl *c, const struct level_item *
     enum err e;
     for (unsigned tries = 0;; tries++) {
         e = api_list(l->api, it->folder, mem, &listing, &r);
-        if (r.outcome != OUT_THROTTLED ||
-            !worker_sleep(w, pace_throttle_wait_us(r.retry_after_us, tries, &c->rng), PHASE_DRAIN))
+        if (r.outcome != OUT_THROTTLED)
+            break;
+        int64_t wait = pace_throttle_wait_us(r.retry_after_us, tries, &c->rng);
+        budget_wait_begin(w->loop, mono_add(mono_now(), wait), r.reason);
+        bool on = worker_sleep(w, wait, PHASE_DRAIN);
+        budget_wait_end();
+        if (!on)
             break;
     }
     w->server.caps &= api_caps(l->api);

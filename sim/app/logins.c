@@ -1,6 +1,7 @@
 #include "sim/app/logins.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "drive/api/budget.h"
 #include "drive/api/caps.h"
 #include "sim/app/pace.h"
 
@@ -68,7 +69,9 @@ static MAY_YIELD bool wait_for_turn(struct worker *w, const struct limiter *k)
     bool on = true;
     while (on && !mono_passed(k->held)) {
         struct mono from = mono_now();
+        budget_wait_begin(w->loop, k->held, NULL);
         on = worker_sleep(w, mono_diff(k->held, from), PHASE_DRAIN);
+        budget_wait_end();
         w->meter.interval.waited_us += mono_diff(mono_now(), from);
     }
     return on;

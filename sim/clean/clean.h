@@ -5,6 +5,7 @@
  * which keep its objects and totals right; accounts by the database, since no call removes them. Layer 3. */
 #include "base/map.h"
 #include "drive/api/api.h"
+#include "drive/api/budget.h"
 #include "drive/cmd.h"
 #include "net/loop.h"
 #include "store/blob.h"
@@ -40,6 +41,7 @@ struct clean {
     size_t n_left;
     uint64_t objects; /* found without a row, after the server's own removal */
     bool stop;
+    struct budget budget;      /* of all its clients */
     char lost[300];            /* the server did not say what it has, so that nothing is known of it; "" */
     struct progress *progress; /* clean/told.c */
     struct timer tick;

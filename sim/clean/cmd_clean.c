@@ -176,6 +176,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
 {
     struct command_clean *c = mem_zalloc(sizeof(*c));
     c->clean.ctx = ctx;
+    c->clean.budget = (struct budget){.loop = ctx->loop, .stop = &c->clean.stop};
     ctx->cause = CAUSE_ACTION;
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;

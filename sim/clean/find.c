@@ -36,6 +36,7 @@ static MAY_YIELD void sign_in(struct clean *c, struct clean_account *a)
 {
     struct api_conf conf = api_conf_of(c->ctx);
     conf.timeout_us = 60 * US_PER_S;
+    conf.budget = &c->budget;
     struct errinfo ei = {0};
     struct api_result r = {0};
     struct turn turn = {.loop = c->ctx->loop, .stop = &c->stop, .command = "clean"};
@@ -83,13 +84,13 @@ static MAY_YIELD void find_holdings(struct clean_account *a)
     struct api_totals totals = {0};
     struct drive_listing trash = {0};
     struct api_result r;
-    if (api_storage(a->api, &storage, &r) == ERR_OK)
+    if (api_storage(a->api, &storage, &r) == ERR_OK && answered(&r))
         a->bytes = storage.used;
-    if (api_stats(a->api, &totals, &r) == ERR_OK) {
+    if (api_stats(a->api, &totals, &r) == ERR_OK && answered(&r)) {
         a->files = totals.files;
         a->folders = totals.folders;
     }
-    if (api_trash_list(a->api, mem, &trash, &r) == ERR_OK)
+    if (api_trash_list(a->api, mem, &trash, &r) == ERR_OK && answered(&r))
         a->in_trash = (int64_t)trash.n;
     arena_free(&mem);
 }

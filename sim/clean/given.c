@@ -16,6 +16,7 @@ static MAY_YIELD struct api *enter(struct clean *c, const struct target_login *l
     struct api *a = NULL;
     struct api_result r;
     conf.timeout_us = 60 * US_PER_S;
+    conf.budget = &c->budget;
     if (api_new(&a, &conf, ei) != ERR_OK)
         return NULL;
     if (api_sign_in(a, l->name, l->password, &r) != ERR_OK || r.outcome != OUT_OK) {

@@ -3,7 +3,6 @@
 #include "drive/limits.h"
 #include "drive/wire.h"
 #include "net/http_date.h"
-#include "sim/app/pace.h"
 #include "sim/reads/read.h"
 
 #include <stdio.h>
@@ -123,13 +122,13 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
 {
     const struct http_req req = {.method = "GET", .path = path, .timeout_us = TIMEOUT_US, .max_body = 64 << 20};
     struct reading *out = g->out;
-    struct rng rng;
-    rng_init(&rng, (uint64_t)s->ctx->common->seed, 9);
-    for (unsigned tries = 0;; tries++) {
+    for (;;) {
         struct http_resp resp;
         struct errinfo ei = {0};
         char code[WIRE_CODE_MAX];
         const char *wrong = NULL;
+        if (!budget_turn(&s->budget.pace, s->ctx->loop, s->stop))
+            return false;
         enum err e = httpc_perform(api_peer(s->logins[s->turn++ % s->n_logins]), &req, &resp, &ei);
         int64_t wait = resp.status == 429 ? http_wait_us(&resp, wall_now()) : 0;
         out->status = resp.status;
@@ -144,14 +143,14 @@ static MAY_YIELD bool one_page(struct reads_stage *s, const struct read *row, co
         if (wrong)
             str_format(out->reason, sizeof(out->reason), "%s", wrong);
         http_resp_done(&resp);
-        if (resp.status != 429)
+        if (resp.status != 429) {
             s->patience = (struct patience){0};
+            s->budget.tries = 0;
+        }
         if (resp.status != 429 || *s->stop || !patience_bears(&s->patience, wait, mono_now()))
             return e == ERR_OK && out->status == 200 && !wrong;
+        budget_sit_out(&s->budget, wait, out->reason);
         out->reason[0] = '\0';
-        struct mono from = mono_now();
-        coro_sleep_unless(s->ctx->loop, mono_add(from, pace_throttle_wait_us(wait, tries, &rng)), s->stop);
-        s->waited_us += mono_diff(mono_now(), from);
     }
 }
 

@@ -335,7 +335,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     char left[300];
     ctx->cause = CAUSE_ACTION;
     *c = (struct command_reads){.conf = arg, .ctx = ctx, .results = mem_zalloc(n_reads * sizeof(*c->results))};
-    c->stage = (struct reads_stage){.ctx = ctx, .stop = &c->stop};
+    c->stage = (struct reads_stage){.ctx = ctx, .stop = &c->stop, .budget = {.loop = ctx->loop, .stop = &c->stop}};
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;
     enum err e = carry_out(c, ei);
@@ -348,7 +348,7 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
         tell_generator(c);
         judge(c);
     }
-    s->waited_us += c->stage.waited_us;
+    s->waited_us += c->stage.budget.waited_us;
     ctx->on_interrupt = NULL;
     reads_stage_free(&c->stage);
     for (size_t i = 0; i < n_reads; i++)

@@ -5,6 +5,7 @@
  * in the documented tables, never by what the server asks itself (reads/truth.c). Layer 3. */
 #include "base/json.h"
 #include "drive/api/api.h"
+#include "drive/api/budget.h"
 #include "drive/api/patience.h"
 #include "drive/cmd.h"
 #include "store/pg.h"
@@ -59,7 +60,7 @@ struct reads_stage {
     struct errinfo pg_why;
     char words[READ_WORD_COUNT][DRIVE_NAME_MAX + 1]; /* "": not to be had, but for the root */
     char folder[DRIVE_ID_MAX + 1];                   /* of our own: starred and trashed files */
-    int64_t waited_us;
+    struct budget budget;
     struct patience patience; /* with the requests made by hand */
     unsigned silent;          /* requests in a row that nothing answered */
     bool unpaged; /* listings come whole and in an order of the server's own, and searches are its own too */

@@ -52,6 +52,7 @@ static MAY_YIELD enum err login_add(struct reads_stage *s, const char *email, st
 {
     struct api_conf conf = api_conf_of(s->ctx);
     conf.timeout_us = 60 * US_PER_S;
+    conf.budget = &s->budget;
     struct api *a = NULL;
     enum err e = api_new(&a, &conf, ei);
     if (e != ERR_OK)
@@ -317,8 +318,11 @@ void reads_stage_clear(struct reads_stage *s, char *left, size_t n)
     if (!s->folder[0])
         return;
     /* what was made is removed, also after an interruption */
-    struct remover m = {
-        .ctx = s->ctx, .api = s->logins[0], .limit_us = JOB_WAIT_US, .away_us = reads_silent(s) ? 0 : JOB_AWAY_US};
+    struct remover m = {.ctx = s->ctx,
+                        .api = s->logins[0],
+                        .hurried = s->stop,
+                        .limit_us = JOB_WAIT_US,
+                        .away_us = reads_silent(s) ? 0 : JOB_AWAY_US};
     const struct job_caller calls = remover_caller(&m);
     if (!job_remove(&calls, &id, 1, why, sizeof(why)))
         str_format(left, n, "the folder %s of " OWNER ": %s", s->folder, why);

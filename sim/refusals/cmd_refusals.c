@@ -314,7 +314,10 @@ static MAY_YIELD enum err run_main(void *arg, struct cmd_ctx *ctx, struct errinf
     ctx->cause = CAUSE_ACTION;
     c = mem_zalloc(sizeof(*c));
     *c = (struct command_refusals){.conf = conf, .ctx = ctx, .rows = mem_zalloc(n_refusals * sizeof(*c->rows))};
-    c->stage = (struct stage){.ctx = ctx, .conf = {conf->max_upload_bytes, conf->spend_us}, .stop = &c->stop};
+    c->stage = (struct stage){.ctx = ctx,
+                              .conf = {conf->max_upload_bytes, conf->spend_us},
+                              .stop = &c->stop,
+                              .budget = {.loop = ctx->loop, .stop = &c->stop}};
     ctx->on_interrupt_arg = c;
     ctx->on_interrupt = on_interrupt;
     enum err e = carry_out(c, ei);

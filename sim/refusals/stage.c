@@ -25,6 +25,7 @@ static enum err open_api(struct stage *s, struct api **out, struct errinfo *ei)
 {
     struct api_conf conf = api_conf_of(s->ctx);
     conf.timeout_us = 30 * US_PER_S;
+    conf.budget = &s->budget;
     return api_new(out, &conf, ei);
 }
 
@@ -438,7 +439,11 @@ void stage_clear(struct stage *s, char *left, size_t n)
     struct api_result r = {0};
     const char *folder = s->things[THING_FOLDER];
     /* what was made is removed, also after an interruption */
-    struct remover m = {.ctx = s->ctx, .api = s->logins[WHO_OWNER], .limit_us = JOB_WAIT_US, .away_us = JOB_AWAY_US};
+    struct remover m = {.ctx = s->ctx,
+                        .api = s->logins[WHO_OWNER],
+                        .hurried = s->stop,
+                        .limit_us = JOB_WAIT_US,
+                        .away_us = JOB_AWAY_US};
     const struct job_caller calls = remover_caller(&m);
     char why[160];
     left[0] = '\0';

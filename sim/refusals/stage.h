@@ -2,6 +2,7 @@
 #define SIM_REFUSALS_STAGE_H
 /* The ground that refusals stand on: throwaway logins, files in every state, a quota of its own. Built before the first
  * row, cleared after the last. Layer 3. */
+#include "drive/api/budget.h"
 #include "sim/refusals/refusal.h"
 
 struct refusal_stage_conf {
@@ -26,7 +27,8 @@ struct stage {
     struct mono lapses; /* when the lock has lapsed for sure */
     struct stage_stream streams[DRIVE_STREAMS_PER_LOGIN * 2];
     size_t n_streams;
-    bool *stop; /* set by an interruption */
+    bool *stop;           /* set by an interruption */
+    struct budget budget; /* of the clients that prepare, not of those that are to be refused */
 };
 
 /* refusals/stage.c. ERR_ENV with a sentence when even the ground is missing: no administrator, no bucket. */

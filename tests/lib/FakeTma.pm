@@ -4,7 +4,7 @@ package FakeTma;
 #
 #   my $d = FakeTma->new;                    # v2: no sub-users, pages, locks, versions, change feed, bucket settings
 #   my $d = FakeTma->new(flavour => 'v3');   # late v3: sub-users, pages, queued work, batches of events
-#   budget => 10000                          # requests in 15 minutes of a client address; a signed-in one counts twice
+#   budget => 10000, window => 900           # requests in so many seconds of a client address; a signed-in one counts twice
 #   revives => 1                             # a copy brings back what was deleted in its source
 #   database => URL                          # where it notes heartbeats: its own database, of which a test makes the rows
 #   queue_above => 1000, page_most => 500    # v3: items from which on moving to the trash is queued; of a page at most
@@ -15,7 +15,7 @@ use parent 'FakeDrive';
 sub new {
     my ($class, %conf) = @_;
     my $flavour = delete $conf{flavour} // 'v2';
-    return $class->SUPER::new(accounts => 0, server => 'FakeTma::' . uc $flavour, budget => 10_000, queue_above => 1000, page_most => 500, %conf);
+    return $class->SUPER::new(accounts => 0, server => 'FakeTma::' . uc $flavour, budget => 10_000, window => 900, queue_above => 1000, page_most => 500, %conf);
 }
 
 # ---- what both have in common ---------------------------------------------------------------------------------------
@@ -43,20 +43,20 @@ sub reply {
     $h{ETag} //= sprintf 'W/"%x-%s"', ref $body ? length $J->encode($body) : 0, 'aBc' if ref $body && $status == 200;
     $h{'X-Powered-By'} = 'Express';
     if (my $b = $q->{budget}) {
-        @h{qw(RateLimit-Policy RateLimit-Limit RateLimit-Remaining RateLimit-Reset)} = ("$s->{c}{budget};w=900", $s->{c}{budget}, $b->{left}, $b->{reset});
+        @h{qw(RateLimit-Policy RateLimit-Limit RateLimit-Remaining RateLimit-Reset)} = ("$s->{c}{budget};w=$s->{c}{window}", $s->{c}{budget}, $b->{left}, $b->{reset});
     }
     return $s->SUPER::reply($q, $status, $body, %h);
 }
 
 sub invalid { my ($s, $q, $text) = @_; return $s->reply($q, 422, { message => 'Validation failed', details => [ { $s->field => $text } ] }) }
 
-# Counted by address alone; the limiter stands before both routers, so that what is signed in passes it twice.
+# Counted by address alone, anew when the budget is set to another; the limiter stands before both routers, so that what is signed in passes it twice.
 sub within_budget {
     my ($s, $q) = @_;
-    my $w = $s->{windows}{ $q->{c}{peer} } //= { from => time, n => 0 };
-    %$w = (from => time, n => 0) if time > $w->{from} + 900;
+    my $w = $s->{windows}{"$s->{c}{budget} $q->{c}{peer}"} //= { from => time, n => 0 };
+    %$w = (from => time, n => 0) if time > $w->{from} + $s->{c}{window};
     $w->{n} += $q->{login} ? 2 : 1;
-    $q->{budget} = { left => $w->{n} > $s->{c}{budget} ? 0 : $s->{c}{budget} - $w->{n}, reset => int 900 - (time - $w->{from}) };
+    $q->{budget} = { left => $w->{n} > $s->{c}{budget} ? 0 : $s->{c}{budget} - $w->{n}, reset => 1 + int $s->{c}{window} - (time - $w->{from}) };
     return 1 if $w->{n} <= $s->{c}{budget};
     $s->reply($q, 429, { error => 'Too many requests from this IP, please try again later.' }, 'Retry-After' => $q->{budget}{reset});
     return 0;

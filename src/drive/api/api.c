@@ -85,6 +85,7 @@ enum err api_new(struct api **out, const struct api_conf *conf, struct errinfo *
     err = a->dialect->open(a, conf, &url, ei);
     http_url_done(&url);
     a->requests = conf->requests;
+    a->budget = conf->budget;
     api_cause(a, conf->cause);
     if (!err && a->peer)
         httpc_peer_keep(a->peer, conf->keep);
@@ -267,6 +268,25 @@ void api_wait_asked(struct api_result *r, const struct http_resp *resp)
     str_format(text, sizeof text, "the server asked to wait %s, and %d h at most is waited: %s", asked,
                (int)(DRIVE_WAIT_MOST_US / HOUR_US), r->reason);
     str_format(r->reason, sizeof r->reason, "%s", text);
+}
+
+void api_turn(struct api *a)
+{
+    if (!a->budget)
+        return;
+    struct mono from = mono_now();
+    (void)!budget_turn(&a->budget->pace, a->budget->loop, a->budget->stop); /* when it is stopped its answer says so */
+    a->budget->waited_us += mono_diff(mono_now(), from);
+}
+
+bool api_sat_out(struct api *a, const struct api_result *r)
+{
+    if (!a->budget || r->outcome != OUT_THROTTLED) {
+        if (a->budget)
+            a->budget->tries = 0;
+        return false;
+    }
+    return budget_sit_out(a->budget, r->retry_after_us, r->reason);
 }
 
 enum err api_told(struct patience *p, struct api_result *r, enum err err)

@@ -17,6 +17,7 @@ struct api_conf {
     const struct target *target;        /* for the options of a dialect's own; NULL: none */
     struct api_space *space;            /* NULL: the client's own */
     struct loop *loop;
+    struct budget *budget;   /* calls wait out what they are refused for a spent one (budget.h); NULL: they return it */
     const char *app_version; /* told with the heartbeat; NULL: ours */
     struct httpc *http;
     uint64_t *requests;         /* of each cause (CAUSE_COUNT): raised as they are sent, while the client lives; NULL */

@@ -3,6 +3,7 @@
 /* Internal to the client: what a dialect is. A dialect is one const table; an operation it lacks is NULL and answered
  * by api.c as absent. Adding a dialect: its files, and its rows of the table of schemes in scheme.c. Layer 2. */
 #include "drive/api/api.h"
+#include "drive/api/budget.h"
 #include "drive/api/patience.h"
 #include "drive/names.h"
 #include "net/httpc.h"
@@ -94,6 +95,7 @@ struct api {
     bool went_on;      /* with a session that was known: api_went_on */
     char *app_version; /* NULL: ours */
     struct patience patience;
+    struct budget *budget; /* NULL: a spent one is the caller's to wait for */
     int64_t timeout_us, stream_idle_us, stream_bytes_per_s;
     size_t listing_most;
     unsigned caps;
@@ -115,8 +117,19 @@ void api_set_tree(struct api *a, const char *tree);
 /* A call of a dialect without HTTP is one request; a peer counts its own. */
 void api_count(struct api *a);
 /* Calls a row of the dialect's table; API_CALL with the login's patience. */
-#define API_ROW(op, r, ...)  ((a)->dialect->op ? (api_count(a), (a)->dialect->op(a, __VA_ARGS__)) : api_absent(r, #op))
-#define API_CALL(op, r, ...) api_told(&(a)->patience, r, API_ROW(op, r, __VA_ARGS__))
+#define API_ROW(op, r, ...) ((a)->dialect->op ? (api_count(a), (a)->dialect->op(a, __VA_ARGS__)) : api_absent(r, #op))
+#define API_CALL(op, r, ...)                                                                                           \
+    ({                                                                                                                 \
+        enum err err_;                                                                                                 \
+        do {                                                                                                           \
+            api_turn(a);                                                                                               \
+            err_ = api_told(&(a)->patience, r, API_ROW(op, r, __VA_ARGS__));                                           \
+        } while (api_sat_out(a, r));                                                                                   \
+        err_;                                                                                                          \
+    })
+/* Of a client with a budget (api_conf): its turn; and whether a 429 was waited out, so that the call is made again. */
+MAY_YIELD void api_turn(struct api *a);
+MAY_YIELD bool api_sat_out(struct api *a, const struct api_result *r);
 /* What a call returned, after r went past the patience that it is a matter of. */
 enum err api_told(struct patience *p, struct api_result *r, enum err err);
 /* Fills r for a call that this server or dialect does not have, and returns ERR_OK. */
