@@ -148,21 +148,6 @@ bool outputs_take_stdout(const struct outputs *o)
 
 /* ---- writing ---- */
 
-static enum err write_all(int fd, const struct buf *text)
-{
-    const char *p = buf_cstr(text);
-    for (size_t left = text->len; left;) {
-        ssize_t n = write(fd, p, left);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return ERR_IO;
-        p += n;
-        left -= (size_t)n;
-    }
-    return ERR_OK;
-}
-
 static bool wanted(const struct output *o, bool refused)
 {
     return o->file && !(refused && o->older);
@@ -188,7 +173,7 @@ static enum err write_one(struct output *o, enum rendering which, const struct d
         err_set(ei, e, "the result is too large for %s", name_of(o));
     else if (!is_stdout(o) && o->fd < 0)
         e = file_replace_packed(o->file, &text, ei);
-    else if (write_all(is_stdout(o) ? STDOUT_FILENO : o->fd, &text) != ERR_OK) {
+    else if (!file_write_all(is_stdout(o) ? STDOUT_FILENO : o->fd, (struct sv){buf_cstr(&text), text.len})) {
         if (errno == EPIPE && is_stdout(o))
             *reader_gone = true;
         else

@@ -149,15 +149,8 @@ static bool is_run(const struct generator *g, const char *run)
 /* A drive may be loaded by a path below its own: sim http loads a page of it. */
 static bool is_at(const struct generator *g, const char *place)
 {
-    char wanted[sizeof(g->place)], known[sizeof(g->place)];
-    snprintf(wanted, sizeof(wanted), "%s", place);
-    snprintf(known, sizeof(known), "%s", g->place);
-    for (char *c = wanted; *c; c++) /* as a Redis connection's name bears it */
-        *c = *c == ':' ? '_' : *c;
-    for (char *c = known; *c; c++)
-        *c = *c == ':' ? '_' : *c;
-    size_t n = strlen(wanted);
-    return known[0] && strncmp(known, wanted, n) == 0 && (known[n] == '\0' || known[n] == '/');
+    size_t n = strlen(place);
+    return g->place[0] && strncmp(g->place, place, n) == 0 && (g->place[n] == '\0' || g->place[n] == '/');
 }
 
 bool kill_switch_meant(const struct generator *g, const struct kill_switch_aim *aim)
@@ -190,12 +183,12 @@ struct kill_switch_aim kill_switch_aim_of(const char *message)
     return aim;
 }
 
-/* Redis takes no spaces in a name, and ':' parts ours. */
-static void append_word(char *dst, size_t n, const char *text)
+/* Redis takes no spaces in a name, and ':' parts ours; the last, the target, may have some itself. */
+static void append_word(char *dst, size_t n, const char *text, bool last)
 {
     size_t at = strlen(dst);
     for (; *text && at + 1 < n; text++)
-        dst[at++] = *text > ' ' && *text < 127 && *text != ':' ? *text : '_';
+        dst[at++] = *text > ' ' && *text < 127 && (last || *text != ':') ? *text : '_';
     dst[at] = '\0';
 }
 
@@ -208,34 +201,30 @@ char *kill_switch_client_name(const struct generator *g, char *dst, size_t n)
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         size_t at = strlen(dst);
         snprintf(dst + at, n - at, ":");
-        append_word(dst, n, words[i]);
+        append_word(dst, n, words[i], i + 1 == ARRAY_LEN(words));
     }
     return dst;
 }
 
 bool kill_switch_parse_name(struct sv name, struct generator *out)
 {
-    struct sv word[6];
+    struct sv word[5];
     int64_t pid;
     *out = (struct generator){.run = ""};
     for (size_t i = 0; i < ARRAY_LEN(word); i++)
         if (!sv_split(&name, ':', &word[i]) && i < 4)
             return false;
-        else if (i >= 4 && !word[i].p)
+        else if (i == 4 && !word[i].p)
             word[i] = SV("");
     if (!sv_eq_cstr(word[0], "drivesim") || !sv_to_i64(word[2], &pid) || pid < 1 || word[1].n >= sizeof(out->host) ||
-        word[3].n >= sizeof(out->command) || word[4].n >= sizeof(out->run) || word[5].n >= sizeof(out->place))
+        word[3].n >= sizeof(out->command) || word[4].n >= sizeof(out->run) || name.n >= sizeof(out->place))
         return false;
     out->proc.pid = (pid_t)pid;
     memcpy(out->host, word[1].p, word[1].n);
     memcpy(out->command, word[3].p, word[3].n);
     memcpy(out->run, word[4].p, word[4].n);
-    memcpy(out->place, word[5].p, word[5].n);
-    size_t host_end = strcspn(out->place, "/");
-    while (host_end > 0 && out->place[--host_end] != '_')
-        ;
-    if (out->place[host_end] == '_') /* was the ':' before the port */
-        out->place[host_end] = ':';
+    if (name.n > 0)
+        memcpy(out->place, name.p, name.n);
     return true;
 }
 

@@ -174,17 +174,15 @@ enum err file_replaceable(const char *path, enum err failure, struct errinfo *ei
     return access(file, W_OK) == 0 ? ERR_OK : err_sys(ei, failure, "cannot write %s", path);
 }
 
-static bool write_to(int fd, const struct buf *text)
+bool file_write_all(int fd, struct sv text)
 {
-    const char *p = buf_cstr(text);
-    for (size_t left = text->len; left > 0;) {
-        ssize_t n = write(fd, p, left);
+    while (text.n > 0) {
+        ssize_t n = write(fd, text.p, text.n);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return false;
-        p += n;
-        left -= (size_t)n;
+        text = (struct sv){text.p + n, text.n - (size_t)n};
     }
     return true;
 }
@@ -192,7 +190,7 @@ static bool write_to(int fd, const struct buf *text)
 static bool write_new(const char *file, int flags, mode_t mode, const struct buf *text)
 {
     int fd = open(file, O_WRONLY | O_CLOEXEC | flags, mode);
-    bool good = fd >= 0 && write_to(fd, text);
+    bool good = fd >= 0 && file_write_all(fd, (struct sv){buf_cstr(text), text->len});
     if (fd >= 0 && close(fd) != 0)
         good = false;
     return good;

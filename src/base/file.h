@@ -26,6 +26,8 @@ enum err file_replace(const char *path, const struct buf *text, struct errinfo *
 enum err file_replace_private(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
 /* The same for what is no text: nothing in it could be read, nor hidden. */
 enum err file_replace_packed(const char *path, const struct buf *text, struct errinfo *ei) WARN_UNUSED;
+/* Writes all of it, through interruptions: false with errno. */
+bool file_write_all(int fd, struct sv text) WARN_UNUSED;
 /* Closes what was written through stdio, whose earlier failures left no errno behind: ERR_IO when any byte of it did
  * not get there. *f becomes NULL. */
 enum err file_close(FILE **f, const char *path, struct errinfo *ei) WARN_UNUSED;

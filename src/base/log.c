@@ -2,6 +2,7 @@
  * share stderr do not mix. */
 #include "base/log.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/secret.h"
 #include <errno.h>
@@ -77,19 +78,6 @@ bool log_enabled(enum log_level level, const char *module)
     return on;
 }
 
-static void write_all(const char *p, size_t n)
-{
-    while (n) {
-        ssize_t done = write(STDERR_FILENO, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return; /* nobody is left to be told */
-        p += done;
-        n -= (size_t)done;
-    }
-}
-
 void log_write(enum log_level level, const char *module, const char *fmt, ...)
 {
     char stamp[32], text[LINE_MAX_BYTES];
@@ -106,7 +94,7 @@ void log_write(enum log_level level, const char *module, const char *fmt, ...)
     if (buf_appendf(&line, "%s %-5s %s: ", wall_format(stamp, sizeof stamp, wall_now()), level_names[level], module) ||
         str_escape(&line, sv_of(text), LINE_MAX_BYTES) || buf_append_char(&line, '\n'))
         goto out;
-    write_all(line.data, line.len);
+    (void)!file_write_all(STDERR_FILENO, (struct sv){line.data, line.len}); /* or nobody is left to be told */
 out:
     pthread_mutex_unlock(&state.lock);
     buf_done(&line);

@@ -1,6 +1,7 @@
 /* All is asked of open descriptors, so that what was judged is what is used: nobody can swap a file between the two. */
 #include "base/private_file.h"
 #include "base/digest.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -110,19 +111,6 @@ enum err private_file_read(const char *folder, const char *name, struct buf *out
     return err;
 }
 
-static enum err write_all(int fd, struct sv text)
-{
-    while (text.n > 0) {
-        ssize_t n = write(fd, text.p, text.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return ERR_IO;
-        text = (struct sv){text.p + n, text.n - (size_t)n};
-    }
-    return ERR_OK;
-}
-
 enum err private_file_replace(const char *folder, const char *name, struct sv text, struct errinfo *ei)
 {
     char next[256], random[9];
@@ -135,7 +123,7 @@ enum err private_file_replace(const char *folder, const char *name, struct sv te
     digest_random_id(random, sizeof random - 1);
     snprintf(next, sizeof next, "%.200s.%s", name, random);
     int fd = openat(dir, next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    err = fd < 0 ? ERR_IO : write_all(fd, text);
+    err = fd >= 0 && file_write_all(fd, text) ? ERR_OK : ERR_IO;
     if (fd >= 0 && close(fd) < 0)
         err = ERR_IO;
     if (!err && renameat(dir, next, dir, name) < 0)

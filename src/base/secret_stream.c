@@ -1,4 +1,5 @@
 /* stdio over descriptors, with the search in between. */
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/secret_int.h"
 #include <errno.h>
@@ -15,20 +16,6 @@ struct stream {
 static struct stream out_stream = {.fd = STDOUT_FILENO, .held = BUF_INIT(SECRET_TEXT_MAX)};
 static struct stream err_stream = {.fd = STDERR_FILENO, .held = BUF_INIT(SECRET_TEXT_MAX)};
 
-static bool write_all(int fd, const char *p, size_t n)
-{
-    while (n) {
-        ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return false;
-        p += done;
-        n -= (size_t)done;
-    }
-    return true;
-}
-
 /* Writes what is sure of what is held; all of it when no more will come. */
 static bool let_go(struct stream *s, bool more)
 {
@@ -37,7 +24,7 @@ static bool let_go(struct stream *s, bool more)
     size_t done = text.n;
     enum err err = s->revealed ? buf_append(&told, text.p, text.n) : secret_hide_begun(&told, text, more, &done);
     buf_consume(&s->held, done);
-    bool good = !err && write_all(s->fd, buf_cstr(&told), told.len);
+    bool good = !err && file_write_all(s->fd, (struct sv){buf_cstr(&told), told.len});
     buf_done(&told);
     return good;
 }

@@ -5,6 +5,7 @@
  * Writing stays on the loop's thread: a 64 KiB append to the page cache costs some 20 us a few times a second, which is
  * less than handing it to a thread would. */
 #include "drive/ledger.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -256,17 +257,8 @@ enum err ledger_make_folder(const char *dir, struct errinfo *ei)
 /* Writes all or keeps the first error. */
 static void write_out(struct ledger *l, const unsigned char *p, size_t n)
 {
-    while (n > 0 && l->error.code == ERR_OK) {
-        ssize_t w = write(l->fd, p, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w < 0) {
-            err_sys(&l->error, ERR_IO, "cannot write the ledger %s", l->path);
-            return;
-        }
-        p += w;
-        n -= (size_t)w;
-    }
+    if (l->error.code == ERR_OK && !file_write_all(l->fd, (struct sv){(const char *)p, n}))
+        err_sys(&l->error, ERR_IO, "cannot write the ledger %s", l->path);
 }
 
 static void flush(struct ledger *l)
