@@ -35,17 +35,19 @@ static void on_flush(struct timer *t)
 enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *ei)
 {
     char iso[40], stamp[20];
-    struct stat st;
+    enum err e = ledger_make_folder("runs", ei);
     wall_format(iso, sizeof(iso), wall_now());
     snprintf(stamp, sizeof(stamp), "%.4s%.2s%.2sT%.2s%.2s%.2sZ", iso, iso + 5, iso + 8, iso + 11, iso + 14, iso + 17);
-    for (int i = 1; i < SAME_NAME_MAX; i++) {
+    for (int i = 1; i < SAME_NAME_MAX && e == ERR_OK; i++) {
         int n = snprintf(dst, size, "runs/%s-%" PRIu64, stamp, seed);
         if (i > 1)
             snprintf(dst + n, size - (size_t)n, "-%d", i);
-        if (stat(dst, &st) != 0)
+        if (mkdir(dst, 0700) == 0)
             return ERR_OK;
+        if (errno != EEXIST)
+            e = err_sys(ei, ERR_IO, "cannot make the run folder %s", dst);
     }
-    return err_set(ei, ERR_ENV, "%s and others like it exist already: give another --run-dir", dst);
+    return e ? e : err_set(ei, ERR_ENV, "%s and others like it exist already: give another --run-dir", dst);
 }
 
 enum err rundir_judge(const char *dir, struct errinfo *ei)

@@ -12,7 +12,8 @@ struct rundir {
     uint64_t actions, fingerprint; /* of the plan */
     bool warned;                   /* of a write error */
 };
-/* "runs/20261130T091002Z-1", with "-2" and so on behind when it is taken. */
+/* Makes "runs/20261130T091002Z-1", with "-2" and so on behind when that is taken: of two that start at once each has
+ * its own. ERR_IO, ERR_ENV. */
 enum err rundir_default(char *dst, size_t size, uint64_t seed, struct errinfo *ei) WARN_UNUSED;
 /* Whether a run's folder can be made there, before there is a run: ERR_USAGE when its name is empty or too long, or it
  * stands where nothing can be made. NULL: the default, which can. */
