@@ -84,7 +84,7 @@ subtest 'a knee where the arithmetic puts it' => sub {
 subtest 'a server that stops' => sub {
     serve();
     my $h = start(qw(8 --session apps --per-minute 600 --folders 3 --arrive 0 --hold 10min --settle 0 --timeout 5s --run-dir stopped --stop-on timed_out>0));
-    ok wait_until(sub { -e "$dir/stopped/watch.csv" && $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
+    ok wait_until(sub { -e "$dir/stopped/watch.csv" && $stack->sql("SELECT count(*) FROM locks WHERE expires_at > now()") > 0 }), 'apps at work, with locks';
     kill 'STOP', $server->pid;
     my $from = time;
     sim_await($h, sub { 0 });
@@ -101,7 +101,7 @@ subtest 'a server that stops' => sub {
 subtest 'a disk that is full' => sub {
     serve();
     my $h = start(qw(8 --no-stop --session apps --per-minute 600 --folders 3 --arrive 0 --hold 10min --settle 0 --run-dir full --stop-on failed_pct>2));
-    ok wait_until(sub { $stack->sql("SELECT count(*) FROM locks") > 0 }), 'apps at work, with locks';
+    ok wait_until(sub { $stack->sql("SELECT count(*) FROM locks WHERE expires_at > now()") > 0 }), 'apps at work, with locks';
     my $fill = $stack->start([qw(stack fill store --for 10min)]);
     ok sim_await($h, sub { $_[0]{err} =~ /stopped by/ }), 'what fails is counted';
     kill 'TERM', $fill->{pid};
@@ -150,7 +150,7 @@ for my $drill (['X04: the kill switch at 25 sessions', 'run', 25, qw(5 60 240)],
         serve();
         my $dir_name = "drill-$n";
         my $h = $stack->start([$command, $n, @args, '--run-dir', $dir_name, '--json', 'r.json'], target());
-        my $ready = $command eq 'run' ? sub { $stack->sql('SELECT count(*) FROM locks') > 0 } : sub { -e "$dir/$dir_name/sessions.csv" && slurp("$dir/$dir_name/sessions.csv") =~ /^1,400,upload/m };
+        my $ready = $command eq 'run' ? sub { $stack->sql('SELECT count(*) FROM locks WHERE expires_at > now()') > 0 } : sub { -e "$dir/$dir_name/sessions.csv" && slurp("$dir/$dir_name/sessions.csv") =~ /^1,400,upload/m };
         ok wait_until($ready), 'all at work';
         my $rss = resident_kib($h->{pid});
         is $stack->sim(['stop', 'another'], target())->{status}, 0, 'the name of another run';
